@@ -1,0 +1,215 @@
+"""The command line: parse, call, print. Heavy imports stand inside the commands."""
+
+import json
+import sys
+import warnings
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, TextIO
+
+import typer
+
+from nmt.errors import UserError
+
+app = typer.Typer(
+    help="From parallel text to a trained Transformer and a BLEU score one can trust.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+ConfigArg = Annotated[Path, typer.Argument(metavar="CONFIG", help="A YAML config.")]
+RunArg = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
+RunOption = Annotated[
+    Path | None, typer.Option("--run", help="The run folder; runs/NAME for NAME.yaml if not given.")
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Override a key, e.g. training.lr=0.001."),
+]
+MirrorOption = Annotated[
+    str | None,
+    typer.Option(help="A folder or URL with the corpora's files; else NMT_MIRROR, else the web."),
+]
+DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 or mps.")]
+PrecisionOption = Annotated[str, typer.Option(help="auto, bf16 or fp32.")]
+CheckpointOption = Annotated[
+    str, typer.Option(help="best, last or step-NNNNNN; the best, else the last if not given.")
+]
+BeamOption = Annotated[int | None, typer.Option(help="Beam size; 1 is greedy.", min=1)]
+BatchOption = Annotated[int | None, typer.Option(help="Sentences decoded at once.", min=1)]
+PenaltyOption = Annotated[float | None, typer.Option(help="Length penalty.", min=0)]
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    show_version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if show_version:
+        print(f"nmt {version('nmt')}")
+        raise typer.Exit
+
+
+@app.command()
+def prepare(
+    config: ConfigArg,
+    run: RunOption = None,
+    set_: SetOption = None,
+    mirror: MirrorOption = None,
+) -> None:
+    """Clean the corpora, train SentencePiece and write the token store."""
+    from nmt.config import load_config
+    from nmt.data.corpora import Sources
+    from nmt.prepare import prepare as prepare_run
+    from nmt.run_folder import RunFolder
+
+    folder = RunFolder(run or Path("runs") / config.stem)
+    loaded = load_config(config, set_ or [])
+    for line in prepare_run(loaded, folder, Sources.from_environment(mirror)).describe():
+        print(line)
+
+
+@app.command()
+def train(
+    config: ConfigArg,
+    run: RunOption = None,
+    set_: SetOption = None,
+    mirror: MirrorOption = None,
+    device: Annotated[str | None, typer.Option(help="auto, cpu, cuda, cuda:1 or mps.")] = None,
+    precision: Annotated[str | None, typer.Option(help="auto, bf16 or fp32.")] = None,
+) -> None:
+    """Train a model; prepare what is missing and go on from the last checkpoint, if any."""
+    from nmt.config import load_config
+    from nmt.data.corpora import Sources
+    from nmt.device import choose_device
+    from nmt.run_folder import RunFolder
+    from nmt.train import train_run
+
+    overrides = list(set_ or [])
+    overrides += [f"training.device={device}"] if device else []
+    overrides += [f"training.precision={precision}"] if precision else []
+    loaded = load_config(config, overrides)
+    choose_device(loaded.training.device)
+    folder = RunFolder(run or Path("runs") / config.stem)
+    raise typer.Exit(train_run(loaded, folder, Sources.from_environment(mirror)))
+
+
+@app.command()
+def translate(
+    run: RunArg,
+    input_: Annotated[
+        str, typer.Argument(metavar="[INPUT]", help="A text file, .gz too; - reads stdin.")
+    ] = "-",
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="A file that appears when all is done.")
+    ] = None,
+    beam: BeamOption = None,
+    nbest: Annotated[
+        int, typer.Option(help="Print so many a line: line number, score, text, by tabs.", min=0)
+    ] = 0,
+    length_penalty: PenaltyOption = None,
+    batch_size: BatchOption = None,
+    checkpoint: CheckpointOption = "",
+    device: DeviceOption = "auto",
+    precision: PrecisionOption = "auto",
+) -> None:
+    """Translate text, one sentence a line; as many lines come out as go in."""
+    from nmt.decoding.translate import Translator
+    from nmt.lines import read_lines, write_whole
+
+    lines = read_lines(input_)
+    translator = Translator.load(run, checkpoint=checkpoint, device=device, precision=precision)
+    options = translator.options(beam, length_penalty, batch_size)
+    rows = (
+        translator.stream_rows(lines, options, nbest)
+        if nbest
+        else translator.stream(lines, options)
+    )
+    if output is None:
+        for row in rows:
+            sys.stdout.buffer.write(f"{row}\n".encode())
+            sys.stdout.buffer.flush()
+        return
+    with write_whole(output) as stream:
+        stream.writelines(f"{row}\n".encode() for row in rows)
+
+
+@app.command(name="eval")
+def evaluate(
+    run: Annotated[Path | None, typer.Argument(metavar="[RUN]", help="A run folder.")] = None,
+    hyp: Annotated[Path | None, typer.Option(help="Score this file instead of a run.")] = None,
+    ref: Annotated[list[Path] | None, typer.Option(help="A reference for --hyp.")] = None,
+    ref2: Annotated[Path | None, typer.Option(help="A second reference.")] = None,
+    tgt: Annotated[str, typer.Option(help="Target language of --hyp, for zh, ja and ko.")] = "",
+    lowercase: Annotated[bool, typer.Option("--lowercase", help="Fold case before.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print every digit as JSON.")] = False,
+    beam: BeamOption = None,
+    length_penalty: PenaltyOption = None,
+    batch_size: BatchOption = None,
+    checkpoint: CheckpointOption = "",
+    device: DeviceOption = "auto",
+    precision: PrecisionOption = "auto",
+) -> None:
+    """Score the test sets of a run, or a file of translations, by BLEU, chrF and TER."""
+    references = [*(ref or []), *([ref2] if ref2 else [])]
+    if (run is None) == (hyp is None) or bool(hyp) != bool(references):
+        raise UserError("nmt eval takes either RUN, or --hyp FILE with --ref FILE.")
+    if hyp:
+        from nmt.evaluation.evaluate import describe_report
+        from nmt.evaluation.score import score_files
+
+        report = score_files(hyp, references, tgt_lang=tgt, lowercase=lowercase)
+        print(json.dumps(asdict(report)) if as_json else "\n".join(describe_report(report)))
+        return
+    assert run is not None
+    from nmt.decoding.translate import Translator
+    from nmt.evaluation.evaluate import evaluate as evaluate_run
+    from nmt.run_folder import RunFolder
+
+    translator = Translator.load(run, checkpoint=checkpoint, device=device, precision=precision)
+    options = translator.options(beam, length_penalty, batch_size)
+    scores = []
+    for score in evaluate_run(RunFolder(run), translator, options, lowercase=lowercase):
+        scores.append(score.record())
+        if not as_json:
+            print("\n".join(score.describe()), flush=True)
+    if as_json:
+        print(json.dumps(scores))
+
+
+@app.command()
+def corpora() -> None:
+    """List the corpora that a config can name."""
+    from nmt.data.catalogue import describe
+
+    for row in describe():
+        print(
+            f"{row.name} ({row.languages}), {row.size}, licence: {row.licence}\n"
+            f"  splits: {row.splits}\n  pairs: {row.pairs}\n  from: {row.source}"
+        )
+
+
+def main() -> None:
+    """Run a command; what the user did wrong is one message and exit status 2."""
+    warnings.showwarning = _print_warning
+    try:
+        app()
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+    except BrokenPipeError:
+        # Whoever read the output has enough; a second complaint at exit would be noise.
+        sys.stdout = None
+
+
+def _print_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    print(f"warning: {message}", file=sys.stderr)

@@ -1,0 +1,56 @@
+"""Keeps dev and test sentences out of the training data, and counts those that are left in."""
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from nmt.data.filters import keep_rows, sides
+from nmt.data.ledger import Entry
+from nmt.lines import normalise
+
+
+def fold(text: str) -> str:
+    """Return the text by which sentences are compared: case and blanks folded."""
+    return normalise(text).casefold()
+
+
+class HeldOut:
+    """The folded sentences of all dev and test sets, by side."""
+
+    def __init__(self) -> None:
+        self._sets: dict[str, tuple[list[str], list[str]]] = {}
+        self._all: tuple[set[str], set[str]] = (set(), set())
+        self._seen: tuple[set[str], set[str]] = (set(), set())
+
+    def add(self, name: str, src: Iterable[str], tgt: Iterable[str]) -> None:
+        """Add a set; blank sentences are nothing that could be known beforehand."""
+        sides = ([fold(text) for text in src], [fold(text) for text in tgt])
+        self._sets[name] = sides
+        for known, sentences in zip(self._all, sides, strict=True):
+            known.update(filter(None, sentences))
+
+    def drop(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, list[Entry]]:
+        """Drop training pairs whose source or target is a held-out sentence of that side."""
+        src_known, tgt_known = self._all
+        return keep_rows(
+            batch,
+            [
+                "in dev or test" if fold(src) in src_known or fold(tgt) in tgt_known else ""
+                for src, tgt in zip(*sides(batch), strict=True)
+            ],
+        )
+
+    def see(self, batch: pa.RecordBatch) -> None:
+        """Take note of the training pairs that stay."""
+        for known, seen, texts in zip(self._all, self._seen, sides(batch), strict=True):
+            seen.update(known.intersection(map(fold, texts)))
+
+    def overlap(self) -> dict[str, int]:
+        """Return for each set how many of its pairs have a side that training pairs hold."""
+        return {
+            name: sum(
+                src in self._seen[0] or tgt in self._seen[1]
+                for src, tgt in zip(*sides, strict=True)
+            )
+            for name, sides in self._sets.items()
+        }

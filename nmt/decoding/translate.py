@@ -1,0 +1,201 @@
+"""Translates lines: text in, the same number of lines out, in order."""
+
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple, Self
+
+import torch
+
+from nmt.config import DecodingConfig
+from nmt.decoding.search import Hypothesis, beam_search, greedy
+from nmt.device import choose_device, choose_dtype
+from nmt.errors import UserError
+from nmt.lines import normalise
+from nmt.model.transformer import Transformer, compute_in, keep_real
+from nmt.prepare import load_vocabs
+from nmt.run_folder import RunFolder
+from nmt.tokens.batches import pad
+from nmt.tokens.vocab import PAD, START, STOP, UNK, Vocabs
+from nmt.training.checkpoint import find_checkpoint, load_model
+
+# Sentences of like length are decoded together: so many batches are read ahead to find them.
+_BATCHES_AHEAD = 16
+# A batch holds fewer sentences where they are long, so that memory stays bounded.
+_MAX_BATCH_TOKENS = 8192
+
+
+class Translation(NamedTuple):
+    """A translation of a line; its score is log p per token to the power of the length penalty."""
+
+    text: str
+    score: float
+    is_finished: bool
+    """False where the length cap came before the stop token."""
+
+
+class Translator:
+    """A trained model that turns lines of text into lines of text."""
+
+    def __init__(
+        self, model: Transformer, vocabs: Vocabs, decoding: DecodingConfig, checkpoint: str = ""
+    ) -> None:
+        """Take a model in evaluation mode, in the precision in which it is to compute."""
+        self.recipe = {
+            "checkpoint": checkpoint,
+            "precision": str(model.output.weight.dtype).removeprefix("torch."),
+        }
+        self._model = model
+        self._vocabs = vocabs
+        self._decoding = decoding
+        self._device = next(model.parameters()).device
+
+    @classmethod
+    def load(
+        cls,
+        run: str | Path,
+        *,
+        checkpoint: str = "",
+        device: str = "auto",
+        precision: str = "auto",
+    ) -> Self:
+        """Load a run folder; the best checkpoint unless another is named, such as last.
+
+        Raises UserError where the folder, the checkpoint or the device is not there.
+        """
+        folder = RunFolder(Path(run))
+        config = folder.load_config()
+        weights = find_checkpoint(folder, checkpoint)
+        vocabs = load_vocabs(config, folder)
+        model = Transformer(config.model, src_vocab=len(vocabs.src), tgt_vocab=len(vocabs.tgt))
+        load_model(model, weights)
+        place = choose_device(device)
+        model = compute_in(model.eval(), choose_dtype(precision, place)).to(place)
+        return cls(model, vocabs, config.decoding, weights.resolve().name)
+
+    def translate(
+        self,
+        lines: Iterable[str],
+        *,
+        beam: int | None = None,
+        length_penalty: float | None = None,
+        batch_size: int | None = None,
+    ) -> list[str]:
+        """Return one translation for each line, blank for a blank one.
+
+        What is not given is as in the run's config; beam 1 is greedy.
+        """
+        return list(self.stream(lines, self.options(beam, length_penalty, batch_size)))
+
+    def options(
+        self, beam: int | None, length_penalty: float | None, batch_size: int | None
+    ) -> DecodingConfig:
+        """Return the run's decoding options with those replaced that are given."""
+        old = self._decoding
+        options = DecodingConfig(
+            beam=old.beam if beam is None else beam,
+            length_penalty=old.length_penalty if length_penalty is None else length_penalty,
+            batch_size=old.batch_size if batch_size is None else batch_size,
+        )
+        if options.beam < 1 or options.batch_size < 1 or options.length_penalty < 0:
+            raise UserError(
+                f"beam and batch size must be at least 1 and the length penalty at least 0, found "
+                f"{options.beam}, {options.batch_size} and {options.length_penalty}."
+            )
+        return options
+
+    def stream(self, lines: Iterable[str], options: DecodingConfig) -> Iterator[str]:
+        """Yield translations as they come; lines are read a few batches ahead.
+
+        With batch size 1, a line is translated before the next one is read.
+        """
+        for number, best in enumerate(self.stream_n_best(lines, options, 1), start=1):
+            if not best[0].is_finished:
+                warnings.warn(
+                    f"line {number}: the translation was cut at its length cap of twice the "
+                    f"source's tokens plus 10.",
+                    stacklevel=2,
+                )
+            yield best[0].text
+
+    def stream_n_best(
+        self, lines: Iterable[str], options: DecodingConfig, num_best: int
+    ) -> Iterator[list[Translation]]:
+        """Yield for each line its best translations, best first; a blank line has one, blank."""
+        if num_best > options.beam:
+            raise UserError(f"{num_best} best translations need a beam of at least {num_best}.")
+        ahead = options.batch_size * (_BATCHES_AHEAD if options.batch_size > 1 else 1)
+        remaining = iter(lines)
+        while chunk := list(islice(remaining, ahead)):
+            yield from self._translate_chunk(chunk, options, num_best)
+
+    def stream_rows(
+        self, lines: Iterable[str], options: DecodingConfig, num_best: int
+    ) -> Iterator[str]:
+        """Yield the n best as rows: line number, score and text, with tabs between."""
+        for number, best in enumerate(self.stream_n_best(lines, options, num_best), start=1):
+            for translation in best:
+                yield f"{number}\t{translation.score:.6f}\t{translation.text}"
+
+    def _translate_chunk(
+        self, lines: Sequence[str], options: DecodingConfig, num_best: int
+    ) -> list[list[Translation]]:
+        src_ids = self._vocabs.src.encode([normalise(line) for line in lines])
+        results = [[Translation("", 0.0, True)] for _ in lines]
+        # What is blank holds the stop token alone.
+        rows = [row for row, ids in enumerate(src_ids) if len(ids) > 1]
+        for batch in _batches(rows, src_ids, options.batch_size):
+            found = self.search([src_ids[row] for row in batch], options, num_best)
+            for row, hypotheses in zip(batch, found, strict=True):
+                texts = self._vocabs.tgt.decode([best.ids for best in hypotheses])
+                results[row] = [
+                    Translation(text, best.score, best.is_finished)
+                    for text, best in zip(texts, hypotheses, strict=True)
+                ]
+        return results
+
+    @torch.inference_mode()
+    def search(
+        self, src_ids: list[list[int]], options: DecodingConfig, num_best: int = 1
+    ) -> list[list[Hypothesis]]:
+        """Search the translations of sentences given as ids that end with the stop token."""
+        src_BS = pad(src_ids).to(self._device)
+        keep_B11S = keep_real(src_BS)
+        state = self._model.start_state(self._model.encode(src_BS, keep_B11S), keep_B11S)
+        # The cap of T: twice the source's tokens plus 10.
+        max_lengths_B = 2 * keep_B11S.flatten(1).sum(1) + 10
+        banned = (UNK, START, PAD)
+        if options.beam == 1:
+            best = greedy(
+                self._model.step,
+                state,
+                max_lengths_B=max_lengths_B,
+                start=START,
+                stop=STOP,
+                banned=banned,
+                length_penalty=options.length_penalty,
+            )
+            return [[hypothesis] for hypothesis in best]
+        return beam_search(
+            self._model.step,
+            state,
+            max_lengths_B=max_lengths_B,
+            beam=options.beam,
+            length_penalty=options.length_penalty,
+            start=START,
+            stop=STOP,
+            banned=banned,
+            num_best=num_best,
+        )
+
+
+def _batches(
+    rows: Sequence[int], src_ids: Sequence[Sequence[int]], batch_size: int
+) -> Iterator[list[int]]:
+    """Cut rows into batches of like length, longest first, bounded in sentences and in tokens."""
+    remaining = sorted(rows, key=lambda row: -len(src_ids[row]))
+    while remaining:
+        room = max(1, min(batch_size, _MAX_BATCH_TOKENS // len(src_ids[remaining[0]])))
+        yield remaining[:room]
+        remaining = remaining[room:]

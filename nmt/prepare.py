@@ -1,0 +1,225 @@
+"""nmt prepare: corpora to clean pairs, to SentencePiece, to the token store of a run folder."""
+
+import hashlib
+import json
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from nmt.config import Config, CorpusSpec, flatten
+from nmt.data.cleaning import clean_corpora, sample_pairs
+from nmt.data.corpora import Corpus, Sources, open_corpus
+from nmt.data.held_out import write_held_out
+from nmt.data.ledger import Ledger
+from nmt.errors import UserError
+from nmt.lines import normalise, read_lines, write_whole
+from nmt.run_folder import RunFolder, describe_command, write_json
+from nmt.tokens.encode import encode_pairs
+from nmt.tokens.store import make_rows, write_store
+from nmt.tokens.vocab import Vocabs, load_vocab, train_vocab
+
+_SIDES = ("src", "tgt")
+_KEYS_OF_DATA = ("src", "tgt", "data.", "clean.", "vocab.")
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What preparation did, as data/statistics.json holds it."""
+
+    corpora: list[dict[str, Any]]
+    """In the order of data.train: name, weight, pairs, kept, and counts by reason of what was
+    dropped and repaired."""
+    num_pairs: int
+    vocab_sizes: list[int]
+    held_out: dict[str, int]
+    """Sentences of each dev and test set."""
+    overlap: dict[str, int]
+    """How many of them share a side with a training pair."""
+
+    @staticmethod
+    def load(run: RunFolder) -> "Statistics":
+        return Statistics(**json.loads(_statistics_file(run).read_text(encoding="utf-8")))
+
+    def describe(self) -> Iterator[str]:
+        """Yield the lines that a person wants to read."""
+        for corpus in self.corpora:
+            yield f"{corpus['name']}: {corpus['pairs']:,} pairs, {corpus['kept']:,} kept"
+            for action in ("dropped", "repaired"):
+                for reason, count in corpus[action].items():
+                    yield f"  {action}, {reason}: {count:,}"
+        yield f"vocabulary: {' and '.join(f'{size:,}' for size in self.vocab_sizes)} pieces"
+        for name, count in self.held_out.items():
+            yield f"{name}: {count:,} sentences, {self.overlap[name]:,} with a side in training"
+
+
+def prepare(config: Config, run: RunFolder, sources: Sources) -> Statistics:
+    """Fill the data folder of a run, or find that nothing has to be done.
+
+    Raises UserError where the run was trained on other data.
+    """
+    changes = _changes(config, run)
+    if changes is not None and not changes:
+        return Statistics.load(run)
+    if changes and run.checkpoints.exists():
+        raise UserError(
+            f"{run.path}: was trained on other data ({'; '.join(changes)}); "
+            f"give another folder with --run, or delete this one."
+        )
+    if changes:
+        print(f"{run.path}: preparing again: {'; '.join(changes)}", file=sys.stderr)
+    _statistics_file(run).unlink(missing_ok=True)
+    run.data.mkdir(parents=True, exist_ok=True)
+    return _prepare(config, run, sources)
+
+
+def load_vocabs(config: Config, run: RunFolder) -> Vocabs:
+    """Return the vocabularies of a run, checked against the hashes in run.json."""
+    hashes = run.read_record()["vocab"]
+    files = [run.vocab_file(side, is_separate=config.vocab.separate) for side in _SIDES]
+    loaded = {path: load_vocab(path, hashes[path.name]) for path in files}
+    return Vocabs(*(loaded[path] for path in files))
+
+
+def _prepare(config: Config, run: RunFolder, sources: Sources) -> Statistics:
+    open_split = partial(_open, config, sources)
+    train = [open_split(spec, "train") for spec in config.data.train]
+    held_out, num_held_out, others = write_held_out(config.data, run, open_split)
+    with (
+        tempfile.TemporaryDirectory(dir=run.data, prefix=".clean.") as folder,
+        write_whole(run.ledger) as stream,
+    ):
+        ledger = Ledger(stream, [corpus.name for corpus in train])
+        clean_file = Path(folder) / "clean.arrow"
+        num_read = clean_corpora(train, config.clean, held_out, ledger, clean_file)
+        vocabs = _make_vocabs(config, clean_file)
+        encode_pairs(
+            clean_file, run.store, vocabs, rules=config.clean, held_out=held_out, ledger=ledger
+        )
+    rows: list[dict[str, Any]] = [
+        {
+            "name": corpus.name,
+            "weight": corpus.weight,
+            "pairs": num_read[index],
+            "kept": num_read[index] - sum(ledger.counts(index, "dropped").values()),
+            "dropped": ledger.counts(index, "dropped"),
+            "repaired": ledger.counts(index, "repaired"),
+        }
+        for index, corpus in enumerate(train)
+    ]
+    statistics = Statistics(
+        corpora=rows,
+        num_pairs=sum(row["kept"] for row in rows),
+        vocab_sizes=list(dict.fromkeys(len(vocab) for vocab in vocabs)),
+        held_out=num_held_out,
+        overlap=held_out.overlap(),
+    )
+    _store_dev(run, vocabs)
+    _check_what_is_left(sum(num_read), statistics.num_pairs, config, run)
+    _seal(config, run, [*train, *others], vocabs)
+    write_json(_statistics_file(run), asdict(statistics))
+    return statistics
+
+
+def _open(config: Config, sources: Sources, spec: CorpusSpec, split: str) -> Corpus:
+    return open_corpus(
+        spec, src_lang=config.src, tgt_lang=config.tgt, default_split=split, sources=sources
+    )
+
+
+def _make_vocabs(config: Config, clean_file: Path) -> Vocabs:
+    """Take the trained vocabulary of the config, or train on a sample of the clean pairs."""
+    if config.vocab.model:
+        vocab = load_vocab(Path(config.vocab.model))
+        return Vocabs(vocab, vocab)
+    src, tgt = sample_pairs(clean_file, config.vocab.sample)
+    if config.vocab.separate:
+        return Vocabs(train_vocab(src, config.vocab), train_vocab(tgt, config.vocab))
+    vocab = train_vocab(src + tgt, config.vocab)
+    return Vocabs(vocab, vocab)
+
+
+def _store_dev(run: RunFolder, vocabs: Vocabs) -> None:
+    """Write the dev pairs as ids, so that validation reads them as training reads its own."""
+    src, tgt = (list(map(normalise, read_lines(run.lines_file("dev", side)))) for side in _SIDES)
+    numbers = [line for line, pair in enumerate(zip(src, tgt, strict=True), 1) if all(pair)]
+    src_ids = vocabs.src.encode([src[line - 1] for line in numbers])
+    tgt_ids = vocabs.tgt.encode([tgt[line - 1] for line in numbers])
+    corpus = pa.array(np.zeros(len(numbers), np.int32))
+    with write_store(run.dev_store) as store:
+        store.write(make_rows(src_ids, tgt_ids, corpus, pa.array(numbers, pa.int64())))
+
+
+def _check_what_is_left(num_read: int, num_kept: int, config: Config, run: RunFolder) -> None:
+    share = 1 - num_kept / max(num_read, 1)
+    if num_kept == 0 or share > config.clean.max_drop:
+        raise UserError(
+            f"{num_read - num_kept:,} of {num_read:,} training pairs ({share:.1%}) were dropped, "
+            f"more than clean.max_drop allows ({config.clean.max_drop:.1%} and not all); "
+            f"{run.ledger} tells which and why."
+        )
+
+
+def _seal(config: Config, run: RunFolder, corpora: list[Corpus], vocabs: Vocabs) -> None:
+    """Write the vocabularies, the config and what all was made from."""
+    hashes = {}
+    for side, vocab in zip(_SIDES, vocabs, strict=True):
+        path = run.vocab_file(side, is_separate=config.vocab.separate)
+        vocab.save(path)
+        hashes[path.name] = vocab.sha256
+    inputs = {str(path): _fingerprint(path) for corpus in corpora for path in corpus.inputs}
+    revisions = {corpus.name: corpus.revision for corpus in corpora if corpus.revision}
+    run.save_config(config)
+
+    def change(record: dict[str, Any]) -> None:
+        record["prepared"] = describe_command()
+        record["vocab"] = hashes
+        record["inputs"] = inputs
+        record["revisions"] = revisions
+        record["scores"] = []
+
+    run.update_record(change)
+
+
+def _changes(config: Config, run: RunFolder) -> list[str] | None:
+    """Return what differs from what the run was prepared with; None where it was not."""
+    if not _statistics_file(run).exists() or not run.config_file.exists():
+        return None
+    old, new = flatten(run.load_config()), flatten(config)
+    changes = [
+        f"{key} was {old[key]}, is {new[key]}"
+        for key in new
+        if key.startswith(_KEYS_OF_DATA) and new[key] != old[key]
+    ]
+    for name, found in run.read_record()["inputs"].items():
+        path = Path(name)
+        # A run folder is complete: an input that is not here any more changes nothing.
+        if path.exists() and _stamp(path) != [found["size"], found["mtime_ns"]]:
+            if _sha256(path) != found["sha256"]:
+                changes.append(f"{name} has other content")
+    return changes
+
+
+def _fingerprint(path: Path) -> dict[str, Any]:
+    size, mtime_ns = _stamp(path)
+    return {"size": size, "mtime_ns": mtime_ns, "sha256": _sha256(path)}
+
+
+def _stamp(path: Path) -> list[int]:
+    stat = path.stat()
+    return [stat.st_size, stat.st_mtime_ns]
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _statistics_file(run: RunFolder) -> Path:
+    return run.data / "statistics.json"

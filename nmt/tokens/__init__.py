@@ -1,0 +1,1 @@
+"""Clean pairs in, batches out."""

@@ -1,0 +1,1 @@
+"""Logits in, checkpoints out."""
