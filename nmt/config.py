@@ -2,6 +2,7 @@
 
 import dataclasses
 import difflib
+import math
 import typing
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -199,15 +200,15 @@ def _read(path: Path) -> str:
 
 
 def _parse(text: str, name: str) -> yaml.Node | None:
-    loader = yaml.SafeLoader(text)
-    loader.name = name
     try:
+        loader = yaml.SafeLoader(text)
+        loader.name = name
         return loader.get_single_node()
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise UserError(f"{name}, line {line}: this is not YAML: {error.problem}.") from None
     except yaml.YAMLError as error:
-        raise UserError(f"{name}: this is not YAML: {error}.") from None
+        raise UserError(f"{name}: this is not YAML: {str(error).splitlines()[0]}.") from None
 
 
 def _override(root: yaml.MappingNode, override: str) -> None:
@@ -305,7 +306,10 @@ def _scalar(node: yaml.Node, kind: Any, folder: Path, key: str) -> Any:
         raise _wrong(node, key, expected)
     text = str(node.value)
     is_plain = node.style is None
-    value = yaml.SafeLoader("").construct_object(node)
+    try:
+        value = yaml.SafeLoader("").construct_object(node)
+    except (ValueError, yaml.YAMLError):  # 2020-99-99 is no date, !x no tag
+        raise _wrong(node, key, expected) from None
     if choices and text in choices:
         return text
     if kind is FilePath and value is not None:
@@ -319,9 +323,11 @@ def _scalar(node: yaml.Node, kind: Any, folder: Path, key: str) -> Any:
         return value
     if kind is float and is_plain and not isinstance(value, bool):
         try:
-            return float(text)  # YAML reads 1e-4 as a text
+            number = float(text)  # YAML reads 1e-4 as a text
         except ValueError:
-            pass
+            number = math.nan
+        if math.isfinite(number):
+            return number
     raise _wrong(node, key, expected)
 
 

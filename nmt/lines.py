@@ -106,7 +106,7 @@ def _open_for_reading(path: str | Path) -> Iterator[BinaryIO]:
         opener = gzip.open if str(path).endswith(".gz") else open
         with opener(path, "rb") as stream:
             yield stream  # type: ignore[misc]
-    except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror}); check the path.") from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise UserError(f"{path}: is not a whole gzip file ({error}); fetch it again.") from None
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror}); check the path.") from None

@@ -75,7 +75,6 @@ def prepare(config: Config, run: RunFolder, sources: Sources) -> Statistics:
     if changes:
         print(f"{run.path}: preparing again: {'; '.join(changes)}", file=sys.stderr)
     _statistics_file(run).unlink(missing_ok=True)
-    run.data.mkdir(parents=True, exist_ok=True)
     return _prepare(config, run, sources)
 
 
@@ -116,7 +115,7 @@ def _prepare(config: Config, run: RunFolder, sources: Sources) -> Statistics:
     statistics = Statistics(
         corpora=rows,
         num_pairs=sum(row["kept"] for row in rows),
-        vocab_sizes=list(dict.fromkeys(len(vocab) for vocab in vocabs)),
+        vocab_sizes=[len(vocab) for vocab in dict.fromkeys(vocabs)],
         held_out=num_held_out,
         overlap=held_out.overlap(),
     )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tiny import copy, write_task
 
 # Tests must find no corpus by accident: the mirror is handed to those alone that ask for it.
 _MIRROR = os.environ.pop("NMT_MIRROR", "")
@@ -40,10 +41,27 @@ def cli() -> Cli:
     """
 
     def run(*arguments: object, status: int = 0, **options: object) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-W", "error", "-m", "nmt", *map(str, arguments)]
-        options = {"capture_output": True, "encoding": "utf-8", "timeout": 300} | options
+        # Our own warnings to the user are UserWarnings; all others are errors here.
+        strict = ["-W", "error", "-W", "default::UserWarning"]
+        command = [sys.executable, *strict, "-m", "nmt", *map(str, arguments)]
+        # One thread: tiny models are no faster on two, and a busy machine slows them less.
+        environment = os.environ | {"OMP_NUM_THREADS": "1"}
+        options = {
+            "capture_output": True,
+            "encoding": "utf-8",
+            "timeout": 300,
+            "env": environment,
+        } | options
         done = subprocess.run(command, check=False, **options)  # type: ignore[call-overload]
         assert done.returncode == status, f"{command} gave {done.returncode}:\n{done.stderr}"
         return done
 
     return run
+
+
+@pytest.fixture(scope="session")
+def copy_run(cli: Cli, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run folder of a copy task, trained by `nmt train`."""
+    folder = tmp_path_factory.mktemp("copy")
+    cli("train", write_task(folder, copy), "--run", folder / "run")
+    return folder / "run"

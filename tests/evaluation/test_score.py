@@ -120,7 +120,14 @@ def test_lowercase_is_said_in_the_signature() -> None:
 
 @pytest.mark.parametrize(
     ("tgt_lang", "tokeniser"),
-    [("", "13a"), ("de", "13a"), ("pt_BR", "13a"), ("zh", "zh"), ("zh-Hant", "zh")],
+    [
+        ("", "13a"),
+        ("de", "13a"),
+        ("pt_BR", "13a"),
+        ("zh", "zh"),
+        ("zh-Hant", "zh"),
+        ("zh_TW", "zh"),
+    ],
 )
 def test_the_tokeniser_follows_the_language(tgt_lang: str, tokeniser: str) -> None:
     report = score_lines(HYPOTHESES, [REFERENCE], tgt_lang=tgt_lang)
@@ -154,13 +161,13 @@ def test_files_may_be_compressed(tmp_path: Path) -> None:
 
 
 def test_different_counts_are_refused_with_both(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="the hypotheses has 4 and reference 1 has 5;"):
+    with pytest.raises(UserError, match="4 in the hypotheses and 5 in reference 1;"):
         score_lines(REFERENCE[:4], [REFERENCE[:5]])
-    with pytest.raises(UserError, match="has 6 and reference 2 has 5;"):
+    with pytest.raises(UserError, match="6 in the hypotheses and 5 in reference 2;"):
         corpus_bleu(REFERENCE, [REFERENCE, REFERENCE[:5]])
     hypotheses = write(tmp_path / "hyp.txt", REFERENCE[:4])
     reference = write(tmp_path / "ref.txt", REFERENCE[:5])
-    with pytest.raises(UserError, match=r"hyp\.txt has 4 and .*ref\.txt has 5;"):
+    with pytest.raises(UserError, match=r"4 in .*hyp\.txt and 5 in .*ref\.txt;"):
         score_files(hypotheses, [reference])
 
 
@@ -195,7 +202,7 @@ def joined(line: str) -> str:
 )
 def test_sub_words_are_refused(lines: list[str]) -> None:
     plain = ["Ein Hund."] * len(lines)
-    with pytest.raises(UserError, match=r"the hypotheses: \d+ of .*sub-word.*detokenise"):
+    with pytest.raises(UserError, match=r"the hypotheses: sub-word.* \d+ of .*detokenise"):
         score_lines(lines, [plain])
     with pytest.raises(UserError, match="reference 1: "):
         score_lines(plain, [lines])
@@ -211,7 +218,13 @@ def test_a_trace_of_sub_words_is_not_refused(odd: str, num_warnings: int, num_ot
     report = score_lines(lines, [["Ein Hund."] * len(lines)])
     assert len(report.warnings) == num_warnings
     for warning in report.warnings:
-        assert f"1 of {len(lines)} lines (line {len(lines)}) hold" in warning
+        assert f"1 of {len(lines)} lines (line {len(lines)})." in warning
+
+
+def test_four_lines_of_a_hundred_are_a_trace() -> None:
+    lines = [*(["Ein Hund."] * 96), *([pieces("Ein Hund.")] * 4)]
+    [warning] = score_lines(lines, [["Ein Hund."] * 100]).warnings
+    assert "4 of 100 lines (lines 97, 98, 99, 100)" in warning
 
 
 @pytest.mark.parametrize(
@@ -248,8 +261,14 @@ def test_what_is_empty_is_listed_by_line_and_counts_as_zero() -> None:
     assert 0 < report.bleu.value < score_lines(REFERENCE, [REFERENCE]).bleu.value
     report = score_lines(REFERENCE, [[*REFERENCE[:5], ""]])
     assert report.warnings == ["reference 1: nothing on line 6; check the test set."]
+
+
+def test_resamples_without_a_single_match_still_give_an_interval() -> None:
     report = score_lines(["Hallo.", *[""] * 30], [["Hallo."] * 31])
+    assert report.chrf.low < report.chrf.value < report.chrf.high
     assert "5, 6, 7, 8, 9, 10, 11 and 20 more" in report.warnings[0]
+    report = score_lines(["Hallo.", "Hallo."], [["", "Hallo."]])
+    assert report.ter.low < report.ter.value < report.ter.high
 
 
 def test_nothing_but_empty_hypotheses_is_zero() -> None:

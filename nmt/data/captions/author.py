@@ -43,7 +43,7 @@ REPORTS = (
 )
 # What goes with doing something else, and what one may do at something that has company.
 _POSTURES = ("sit", "stand", "lie", "kneel")
-_STATES = (*_POSTURES, "wait", "rest", "laugh", "sing", "hide", "graze")
+_STATES = (*_POSTURES, "wait", "rest", "laugh", "hide", "graze")
 _HEEDING = (
     "photograph, watch, draw, paint, look at, look for, point at, wait for, listen to, laugh at, "
     "wave to, greet, follow, help, thank, feed"
@@ -88,7 +88,7 @@ def _simple(draw: Draw) -> Sentence:
 
 def _acting_head(draw: Draw) -> Sentence:
     """Write "A man who is holding an umbrella is waiting at the station"."""
-    noun = draw.pick(draw.pick(_all_verbs()).subjects)
+    noun = draw.pick(_acting_nouns())
     head = draw.phrase(noun, _HEADS)
     state, deed = draw.pick(_states(noun)), draw.pick(_quiet_deeds(noun))
     inner, outer = draw.pick(((state, deed), (deed, state)))
@@ -155,7 +155,7 @@ def _alongside(draw: Draw) -> Sentence:
 
 
 def _for_a_reason(draw: Draw) -> Sentence:
-    """Write "The girl is happy because a puppy is sleeping on her bed"."""
+    """Write "The girl is happy because a puppy is sleeping on the bed"."""
     return Joined(_feeling(draw), BECAUSE, _plain(draw))
 
 

@@ -86,7 +86,7 @@ class Draw:
         """Draw a phrase that opens with one of the starts, described with this probability."""
         start = self.pick(starts)
         if noun.kind in _SINGLE and start.endswith("+"):
-            start = "a"
+            start = starts[0]
         adjectives = self._adjectives(noun) if self.chance(described) else ()
         determiner = DETERMINERS[start.removesuffix("+")]
         return Phrase(determiner, noun, start.endswith("+"), adjectives)

@@ -5,7 +5,7 @@ PLACES = """
 seat | on | auf | dat | bench chair sofa blanket rock swing staircase
 seat | in | in | dat | armchair grass
 bed | on | auf | dat | sofa bed carpet blanket bench lawn
-bed | in | in | dat | grass armchair
+bed | in | in | dat | grass
 outdoor | in | in | dat | park garden forest village zoo courtyard snow
 outdoor | in | auf | dat | field meadow
 outdoor | on | auf | dat | street market_square playground bridge terrace farm wooden_bridge
@@ -24,7 +24,7 @@ room | in | in | dat | room
 selling | at | auf | dat | market
 selling | on | auf | dat | street market_square bridge
 selling | in front of | vor | dat | church station castle
-perch | on | auf | dat | roof fence wall
+perch | on | auf | dat | roof fence gate
 working | in | in | dat | office workshop garage kitchen restaurant hotel museum library
 working | in | auf | dat | field
 working | on | auf | dat | farm
@@ -41,8 +41,8 @@ pasture | next to | neben | dat | barn river
 stage | in | in | dat | park village restaurant garden
 stage | on | auf | dat | street market_square terrace bridge
 stage | in front of | vor | dat | church castle fountain
-route | through | durch | acc | park forest city village garden snow gate
-route | across | über | acc | street bridge wooden_bridge meadow field market_square
+trail | through | durch | acc | park forest city village garden snow gate
+trail | across | über | acc | street bridge wooden_bridge meadow field market_square
 route | along | | acc entlang | river street beach path
 route | past | an | dat vorbei | house church school statue fountain castle museum
 route | around | um | acc herum | fountain statue lake tree
@@ -79,7 +79,7 @@ onto_wall | on | an | acc | wall
 lean | against | an | acc | wall tree fence house
 pouring | into | in | acc | cup glass bottle bowl pot
 tossing | into | in | acc | water lake river
-tossing | over | über | acc | fence wall roof
+tossing | over | über | acc | fence gate roof
 """
 
 # base/-ing [rest] | [sich] er-form infinitive | subjects | [preposition.case:] objects | places |
@@ -105,10 +105,10 @@ graze/grazing | grast grasen | horse cow goat donkey goose | | pasture | calm
 shop/shopping | kauft ein·kaufen | human | | shopping |
 rest/resting | sich ruht aus·ruhen | human | | bed outdoor |
 hide/hiding | sich versteckt verstecken | youth pet monkey | | hiding |
-walk/walking | geht gehen | human | | route walk | motion
-run/running | läuft laufen | human pet livestock | | route walk | motion
-stroll/strolling | spaziert spazieren | human | | route | motion
-hike/hiking | wandert wandern | human | | route | motion
+walk/walking | geht gehen | human | | trail route walk | motion
+run/running | läuft laufen | human pet livestock | | trail route walk | motion
+stroll/strolling | spaziert spazieren | human | | trail route | motion
+hike/hiking | wandert wandern | human | | trail route | motion
 jump/jumping | springt springen | youth pet goat monkey lion | | leap | motion
 climb/climbing | klettert klettern | youth man cat monkey bear | | climb | climb
 crawl/crawling | kriecht kriechen | infant puppy cat | | crawl | motion
@@ -117,9 +117,9 @@ sit/sitting down | sich setzt setzen | human | | sitting | motion
 get/getting up | steht auf·stehen | human | | rising | motion
 get/getting | steigt ein·steigen | human | | boarding | motion
 get/getting | steigt aus·steigen | human | | leaving | motion
-ride/riding | fährt fahren | human | mit.dat: cycle | route | motion
-drive/driving | fährt fahren | adult | mit.dat: car truck tractor taxi | route | motion
-ride/riding | reitet reiten | human | auf.dat: horse donkey elephant | route | motion
+ride/riding | fährt fahren | human | mit.dat: cycle | trail route | motion
+drive/driving | fährt fahren | adult | mit.dat: car truck tractor taxi | trail route | motion
+ride/riding | reitet reiten | human | auf.dat: horse donkey elephant | trail route | motion
 read/reading | liest lesen | human | text | outdoor indoor seat | watch
 write/writing | schreibt schreiben | human | letter postcard book | indoor | watch
 draw/drawing | zeichnet zeichnen | human | plant animal building hill mountain | indoor seat | craft
@@ -134,18 +134,18 @@ cut/cutting | schneidet schneiden | human | bread cheese cake vegetable fruit | 
 peel/peeling | schält schälen | human | potato carrot apple orange banana | indoor seat | craft
 buy/buying | kauft kaufen | human | goods | shopping |
 sell/selling | verkauft verkaufen | adult | food vegetable flower clothes | selling |
-wash/washing | wäscht waschen | human | vehicle cart vegetable clothes dog cutlery | outdoor | care
+wash/washing | wäscht waschen | human | vehicle cart vegetable clothes cutlery | outdoor | care
 clean/cleaning | putzt putzen | human | window staircase mirror bathroom kitchen cycle pram | | care
-repair/repairing | repariert reparieren | human | vehicle cycle cart clock roof device | outdoor | task
-build/building | baut bauen | human | house fence barn tent wall bridge | outdoor | craft
+repair/repairing | repariert reparieren | human | vehicle cycle cart roof device | outdoor | task
+build/building | baut bauen | human | house fence barn tent bridge | outdoor | craft
 photograph/photographing | fotografiert fotografieren | human | building sight animal | outdoor |
 hold/holding | hält halten | human | toy stuff tool found infant | outdoor seat | show
-carry/carrying | trägt tragen | human | loads | route | care
-push/pushing | schiebt schieben | human | cart bicycle car | route | motion
-pull/pulling | zieht ziehen | human horse donkey | sledge wheelbarrow suitcase | route | motion
+carry/carrying | trägt tragen | human | loads | trail walk | care
+push/pushing | schiebt schieben | human | cart bicycle car | trail | motion
+pull/pulling | zieht ziehen | human horse donkey | sledge wheelbarrow suitcase | trail | motion
 throw/throwing | wirft werfen | youth adult | ball found | tossing |
 catch/catching | fängt fangen | youth dog | ball balloon | outdoor | task
-chase/chasing | jagt jagen | pet lion youth | cat ball bird rabbit | route |
+chase/chasing | jagt jagen | pet lion youth | cat ball bird rabbit | trail |
 stroke/stroking | streichelt streicheln | human | pet horse donkey goat | outdoor seat | care
 feed/feeding | füttert füttern | human | pet livestock bird infant | outdoor | wait
 hug/hugging | umarmt umarmen | human | human kin pet | outdoor | play
@@ -153,7 +153,7 @@ kiss/kissing | küsst küssen | adult | kin infant child | outdoor |
 greet/greeting | begrüßt begrüßen | human | human kin | outdoor | warm
 watch/watching | beobachtet beobachten | human pet | human animal train | outdoor seat | watch
 look/looking at | betrachtet betrachten | human | picture mirror text sight castle | seat | watch
-look/looking for | sucht suchen | human | ball pet stuff headwear tool | outdoor indoor | wait
+look/looking for | sucht suchen | human | ball pet belongings | outdoor indoor | wait
 water/watering | gießt gießen | human | plant | | care
 plant/planting | pflanzt pflanzen | human | plant | outdoor | task
 pick/picking | pflückt pflücken | human | flower sunflower fruit tomato | pasture | care
@@ -175,7 +175,7 @@ lift/lifting | hebt hoch·heben | human | infant luggage stone television puppy 
 play/playing | spielt spielen | human | instrument | stage seat | craft
 help/helping | hilft helfen | human | dat: human kin | outdoor indoor | warm
 thank/thanking | dankt danken | human | dat: human kin | outdoor | warm
-follow/following | folgt folgen | human pet livestock | dat: human animal car bus | route | motion
+follow/following | folgt folgen | human pet livestock | dat: human animal car bus | trail | motion
 listen/listening to | hört zu·hören | human | dat: human kin | indoor seat | watch
 wave/waving to | winkt winken | human | dat: human kin | outdoor | warm
 wait/waiting for | wartet warten | human | auf.acc: bus train taxi human kin | outdoor | wait
@@ -212,9 +212,10 @@ STANDING = """
 be/being | steht stehen | vehicle cycle cart statue | | outdoor |
 be/being | steht stehen | livestock | | pasture |
 be/being | steht stehen | vessel lamp radio luggage | | surface |
-be/being | steht stehen | furniture device ladder instrument | | room |
+be/being | steht stehen | seats table wooden_table shelf device ladder piano | | room |
+be/being | liegt liegen | carpet blanket | | room |
 be/being | steht stehen | tree bush apple_tree tent church hotel | | region |
-be/being | liegt liegen | text cutlery key towel fruit present headwear toy found | | surface |
+be/being | liegt liegen | text cutlery key towel fruit present headwear toy | | surface |
 be/being | hängt hängen | decor | | wall |
 """
 

@@ -116,11 +116,16 @@ def nouns_of(names: str) -> tuple[Noun, ...]:
     """Return the nouns of a list of groups, kinds and English nouns, each once."""
     found: dict[str, Noun] = {}
     for name in names.split():
-        kinds = words.GROUPS[name].split() if name in words.GROUPS else [name]
-        members = [noun for noun in nouns().values() if noun.kind in kinds]
-        for noun in members or [nouns()[name.replace("_", " ")]]:
+        for noun in _nouns_named(name):
             found[noun.english] = noun
     return tuple(found.values())
+
+
+def _nouns_named(name: str) -> tuple[Noun, ...]:
+    if name in words.GROUPS:
+        return nouns_of(words.GROUPS[name])
+    of_kind = tuple(noun for noun in nouns().values() if noun.kind == name)
+    return of_kind or (nouns()[name.replace("_", " ")],)
 
 
 @cache
@@ -157,13 +162,7 @@ def manners(style: str) -> tuple[Adverbial, ...]:
 @cache
 def spots(names: str) -> tuple[Spot, ...]:
     """Return the places of some sets of places."""
-    found = []
-    for name, english, german, government, members in _rows(frames.PLACES):
-        if name in names.split():
-            case, _, particle = government.partition(" ")
-            relation = Relation(english, german, _case(case), particle)
-            found += [Spot(relation, noun) for noun in nouns_of(members)]
-    return tuple(found)
+    return tuple(spot for name in names.split() for spot in _places()[name])
 
 
 @cache
@@ -197,6 +196,17 @@ def standing_verbs() -> tuple[Verb, ...]:
 def existing_verbs() -> tuple[Verb, ...]:
     """Return "es gibt" with what there may be none or many of."""
     return tuple(_verb(fields) for fields in _rows(frames.EXISTING))
+
+
+@cache
+def _places() -> dict[str, list[Spot]]:
+    rows = list(_rows(frames.PLACES))
+    found: dict[str, list[Spot]] = {row[0]: [] for row in rows}
+    for name, english, german, government, members in rows:
+        case, _, particle = government.partition(" ")
+        relation = Relation(english, german, _case(case), particle)
+        found[name] += [Spot(relation, noun) for noun in nouns_of(members)]
+    return found
 
 
 def _verb(fields: list[str], recipients: str = "", placing: bool = False) -> Verb:

@@ -101,6 +101,8 @@ GROUPS = {
     "animal": "pet livestock bird wild",
     "food": "fruit snack baked dish",
     "clothes": "garment gown headwear",
+    "belongings": "stuff headwear tool pram flute",
+    "seats": "chair sofa bed bench armchair",
     "goods": "food text plant clothes toy pram vase instrument device",
     "loads": "luggage present tool furniture instrument infant",
 }
@@ -111,7 +113,7 @@ young jung: man woman animal
 old alt: man woman pet livestock vehicle cycle luggage furniture building sight instrument tree door
 tall groß: adult boy girl
 big groß: pet livestock luggage present toy vessel furniture building sight plant park balloon
-small klein: youth infant pet bird luggage toy furniture decor building village garden shop plant
+small klein: youth baby pet bird luggage toy furniture decor building village garden shop plant
 friendly freundlich: adult youth pet
 tired müde: human infant pet livestock
 hungry hungrig: human infant animal
@@ -131,16 +133,15 @@ dirty schmutzig: cutlery vessel window vehicle towel puppy pig
 clean sauber: cutlery vessel towel window shirt
 dark dunkel/dunkl: forest room courtyard street barn
 long lang: stick gown scarf ladder letter coat
-high hoch/hoh: mountain fence building tree rock
+high hoch/hoh: mountain fence tree rock castle bridge
 round rund: table mirror clock carpet window fountain
 fresh frisch: fruit vegetable bread cheese milk egg
-hot heiß: coffee tea soup
-cold kalt: water milk juice lemonade tea
+hot heiß: coffee tea soup sausage
+cold kalt: water milk juice lemonade
 sweet süß: fruit baked lemonade
 ripe reif: fruit tomato
 delicious lecker: baked snack soup ice_cream
 quiet ruhig: village street lake park library
-colourful bunt: balloon kite headwear gown carpet blanket bird
 """
 COLOURS = """
 red rot: clothes vehicle cycle luggage toy umbrella apple flower chair sofa house blanket door
@@ -153,6 +154,7 @@ brown braun: clothes pet livestock bear luggage furniture
 grey grau: clothes pet donkey elephant vehicle carpet
 pink rosa: gown headwear jumper balloon flower towel umbrella
 dark_blue dunkelblau: clothes vehicle sofa carpet
+colourful bunt: balloon kite headwear gown carpet blanket bird towel
 """
 MOODS = (
     "happy glücklich, sad traurig, tired müde, surprised überrascht, proud stolz, angry wütend, "

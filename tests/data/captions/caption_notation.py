@@ -1,5 +1,6 @@
 """A short notation for the trees of captions, for tests: every word by its English."""
 
+import re
 from dataclasses import replace
 from functools import cache
 
@@ -17,6 +18,7 @@ from nmt.data.captions.trees import (
     Relative,
     Slot,
     Subject,
+    There,
 )
 
 _ATTRIBUTES = (Relation("in", "in", "dat"), Relation("with", "mit", "dat"))
@@ -51,7 +53,8 @@ def clause(
     """Build a main clause; the words must make sense together in some construction."""
     subject = _subject(who)
     thing = noun_phrase(what) if what else None
-    construction, place = _construction(_first_noun(subject), verb, thing, where)
+    verbs = _all_verbs()
+    construction, place = _construction(verbs, _first_noun(subject), verb, thing, where)
     return Clause(
         subject,
         construction,
@@ -60,6 +63,14 @@ def clause(
         place=place,
         time={time.english: time for time in lexicon.times()}[when] if when else None,
     )
+
+
+def there(what: str, where: str) -> There:
+    subject = noun_phrase(what)
+    counted = subject.determiner.english in ("no", "many")
+    verbs = lexicon.existing_verbs() if counted else lexicon.standing_verbs()
+    verb, place = _construction(verbs, subject.noun, "be", None, where)
+    return There(Clause(subject, verb, place=place))
 
 
 def with_manner(main: Clause, english: str) -> Clause:
@@ -101,23 +112,21 @@ def _first_noun(subject: Subject) -> Noun:
 
 
 def _construction(
-    subject: Noun, base: str, thing: Phrase | None, where: str
+    verbs: tuple[Verb, ...], subject: Noun, base: str, thing: Phrase | None, where: str
 ) -> tuple[Verb, Place | None]:
-    for verb in _verbs():
+    for verb in verbs:
         fits = verb.base == base and subject in verb.subjects
         if not fits or (thing.noun not in verb.objects if thing else verb.objects):
             continue
         if not where:
             return verb, None
+        relation, name = re.split(r" (?=(?:a|the|two) )", where)
         for spot in verb.places:
-            name = where.removeprefix(f"{spot.relation.english} ")
-            if name != where and noun_phrase(name).noun == spot.noun:
+            if spot.relation.english == relation and noun_phrase(name).noun == spot.noun:
                 return verb, Place(spot.relation, noun_phrase(name))
     raise KeyError(f"{subject.english}, {base}, {thing}, {where}")
 
 
 @cache
-def _verbs() -> tuple[Verb, ...]:
-    placing, giving = lexicon.placing_verbs(), lexicon.giving_verbs()
-    being = lexicon.standing_verbs() + lexicon.existing_verbs()
-    return lexicon.verbs() + placing + giving + being
+def _all_verbs() -> tuple[Verb, ...]:
+    return lexicon.verbs() + lexicon.placing_verbs() + lexicon.giving_verbs()

@@ -1,0 +1,86 @@
+"""A device that is not there is an error, auto finds one, and bf16 is taken where it is native."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from conftest import Cli
+from prepared import write_small
+
+from nmt.device import choose_device, choose_dtype, keep_memory
+from nmt.errors import UserError
+
+NO_GPU = not torch.cuda.is_available() and not torch.backends.mps.is_available()
+needs_no_gpu = pytest.mark.skipif(not NO_GPU, reason="this machine has a GPU")
+
+
+def test_the_cpu_is_always_there() -> None:
+    assert choose_device("cpu") == torch.device("cpu")
+    assert choose_device("auto").type in ("cpu", "cuda", "mps")
+
+
+@needs_no_gpu
+def test_auto_is_the_cpu_where_nothing_else_is() -> None:
+    assert choose_device("auto") == torch.device("cpu")
+
+
+@needs_no_gpu
+@pytest.mark.parametrize("name", ["cuda", "cuda:1", "mps"])
+def test_a_device_that_is_not_there(name: str) -> None:
+    kind = name.partition(":")[0]
+    with pytest.raises(UserError) as caught:
+        choose_device(name)
+    assert str(caught.value) == (
+        f'device "{name}" is not there: this torch sees 0 {kind} devices; '
+        "take --device auto or cpu."
+    )
+
+
+def test_a_second_cpu_is_not_there() -> None:
+    with pytest.raises(UserError, match='"cpu:1" is not there: this torch sees 1 cpu devices'):
+        choose_device("cpu:1")
+
+
+@pytest.mark.parametrize("name", ["", "gpu", "CUDA", "cuda:x", "cuda:-1", "meta", "xpu", "cpu "])
+def test_a_device_that_is_not_known(name: str) -> None:
+    with pytest.raises(UserError, match=f'device "{name}" is not known; take auto, cpu, cuda'):
+        choose_device(name)
+
+
+def test_precision() -> None:
+    cpu = torch.device("cpu")
+    assert choose_dtype("bf16", cpu) == torch.bfloat16
+    assert choose_dtype("fp32", cpu) == torch.float32
+    cpuinfo = Path("/proc/cpuinfo")
+    flags = set(cpuinfo.read_text().split()) if cpuinfo.exists() else set()
+    is_native = not flags.isdisjoint({"avx512_bf16", "amx_bf16"})
+    assert choose_dtype("auto", cpu) == (torch.bfloat16 if is_native else torch.float32)
+
+
+@pytest.mark.xfail(strict=True, raises=KeyError, reason="the command line checks no precision")
+def test_a_precision_that_is_not_known() -> None:
+    with pytest.raises(UserError):
+        choose_dtype("fp16", torch.device("cpu"))
+
+
+def test_keeping_memory_changes_no_result() -> None:
+    keep_memory()
+    assert torch.ones(1 << 20).sum().item() == 1 << 20
+
+
+@needs_no_gpu
+@pytest.mark.parametrize("device", ["cuda", "mps"])
+def test_training_ends_before_it_begins_where_the_device_is_not_there(
+    cli: Cli, tmp_path: Path, device: str
+) -> None:
+    done = cli("train", write_small(tmp_path), "--device", device, status=2, cwd=tmp_path)
+    assert done.stderr.startswith(f'error: device "{device}" is not there')
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "runs").exists()
+
+
+@needs_no_gpu
+def test_training_on_auto_says_that_it_is_on_the_cpu(cli: Cli, tmp_path: Path) -> None:
+    done = cli("train", write_small(tmp_path), "--device", "auto", cwd=tmp_path)
+    assert "on cpu" in done.stdout
+    assert (tmp_path / "runs/small/config.yaml").exists()

@@ -1,0 +1,77 @@
+"""Tiny tasks through the real command line, from text files to BLEU."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from conftest import Cli
+from tiny import reverse, write_task
+
+
+def _bleu(cli: Cli, run: Path) -> float:
+    scores = json.loads(cli("eval", run, "--beam", 1, "--json").stdout)
+    return float(scores[0]["bleu"])
+
+
+def test_a_copy_task_is_learned(cli: Cli, copy_run: Path) -> None:
+    assert _bleu(cli, copy_run) > 95
+
+
+def test_a_reverse_task_is_learned(cli: Cli, tmp_path: Path) -> None:
+    config = write_task(tmp_path, reverse)
+    steps = ["--set", "training.max_steps=1200", "--set", "training.validate_every=1200"]
+    cli("train", config, "--run", tmp_path / "run", *steps)
+    assert _bleu(cli, tmp_path / "run") > 95
+
+
+def test_a_run_says_what_will_happen_and_how_it_ended(cli: Cli, tmp_path: Path) -> None:
+    config = write_task(tmp_path, reverse, {"train": 50, "dev": 5, "test": 5})
+    limits = ["--set", "training.max_steps=3", "--set", "training.validate_every=2"]
+    done = cli("train", config, "--run", tmp_path / "run", *limits)
+    said = done.stdout
+    assert re.search(r"train\.src .*train\.tgt: 50 pairs, \d+ kept", said)
+    assert re.search(r"vocabulary: \d+ pieces", said)
+    assert re.search(r"model: [\d,]+ parameters, on cpu in \w+", said)
+    assert re.search(r"at most 3 updates, about \d+:\d\d", said)
+    assert "finished (3 updates)" in said
+    # The last update of a run is validated, whatever validate_every says.
+    assert re.findall(r"update (\d+): dev loss", done.stderr) == ["2", "3"]
+
+
+def test_a_finished_run_is_not_trained_again(cli: Cli, copy_run: Path) -> None:
+    weights = (copy_run / "checkpoints/last/model.safetensors").stat().st_mtime_ns
+    again = cli("train", copy_run.parent / "copy.yaml", "--run", copy_run)
+    assert "finished (800 updates)" in again.stdout
+    assert (copy_run / "checkpoints/last/model.safetensors").stat().st_mtime_ns == weights
+
+
+def test_a_run_folder_can_be_moved(cli: Cli, copy_run: Path, tmp_path: Path) -> None:
+    moved = tmp_path / "elsewhere"
+    shutil.copytree(copy_run, moved, symlinks=True)
+    assert cli("translate", moved, input="ba be bi\n").stdout == "ba be bi\n"
+    assert _bleu(cli, moved) > 95
+
+
+def test_scores_are_kept_with_their_recipe(cli: Cli, copy_run: Path) -> None:
+    said = cli("eval", copy_run).stdout.splitlines()
+    assert said[0] == "test.tgt: 100 sentences, no side of them is in training"
+    assert [line.split()[0] for line in said[1:7:2]] == ["BLEU", "chrF2", "TER"]
+    assert all(re.fullmatch(r"nrefs:1\|\S+\|version:\S+", line) for line in said[2:7:2])
+    score = json.loads((copy_run / "run.json").read_text())["scores"][-1]
+    assert score["set"] == "test.tgt"
+    assert f"BLEU {score['bleu']:.2f}," in said[1]
+    assert score["signature"] == said[2]
+    assert score["checkpoint"].startswith("step-")
+    hypotheses = (copy_run / "translations/test.test.tgt.hyp").read_text().splitlines()
+    assert len(hypotheses) == score["num_lines"] == 100
+
+
+@pytest.mark.parametrize("command", ["translate", "eval"])
+def test_a_folder_that_is_no_run_is_said_to_be_none(
+    cli: Cli, tmp_path: Path, command: str
+) -> None:
+    done = cli(command, tmp_path, status=2)
+    assert done.stderr.startswith(f"error: {tmp_path}: this is no run folder")
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,185 @@
+"""Stopping and going on, what is logged, and the alarms, mostly through the real command line."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Cli
+from safetensors.torch import load_file
+from tiny import copy, write_task
+
+from nmt.config import TrainingConfig
+from nmt.training.checkpoint import Progress
+from nmt.training.loop import why_finished
+
+SMALL = {"train": 120, "dev": 5, "test": 5}
+# Seven updates an epoch, so that ten cross the end of one; groups smaller than an update.
+FAST = [
+    "training.batch_tokens=200",
+    "training.group_tokens=64",
+    "training.validate_every=5",
+    "training.save_every=5",
+    "training.log_every=1",
+    "training.ema=0.9",
+    "model.dropout=0.1",
+]
+
+
+def settings(*pairs: str) -> list[str]:
+    return [word for pair in (*FAST, *pairs) for word in ("--set", pair)]
+
+
+def metrics(run: Path, kind: str) -> list[dict[str, Any]]:
+    lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    records = [json.loads(line, parse_constant=pytest.fail) for line in lines]
+    return [record for record in records if record["kind"] == kind]
+
+
+def weights(run: Path) -> bytes:
+    return (run / "checkpoints/last/optimizer.safetensors").read_bytes()
+
+
+def test_stopping_at_any_update_and_going_on_is_the_same_run(cli: Cli, tmp_path: Path) -> None:
+    config = write_task(tmp_path, copy, SMALL)
+    cli("train", config, "--run", tmp_path / "whole", *settings("training.max_steps=20"))
+    for stop in (3, 11, 20):
+        limits = settings(f"training.max_steps={stop}")
+        cli("train", config, "--run", tmp_path / "parts", *limits)
+    assert weights(tmp_path / "whole") == weights(tmp_path / "parts")
+    whole, parts = (metrics(tmp_path / name, "train") for name in ("whole", "parts"))
+    assert [record["step"] for record in parts] == list(range(1, 21))
+    assert whole[-1]["epoch"] > 1
+    for key in ("loss", "ppl", "lr", "grad_norm", "tokens", "epoch"):
+        assert [record[key] for record in whole] == [record[key] for record in parts]
+
+
+def test_metrics_have_the_documented_fields(cli: Cli, tmp_path: Path) -> None:
+    config = write_task(tmp_path, copy, SMALL)
+    run = tmp_path / "run"
+    cli("train", config, "--run", run, *settings("training.max_steps=7"))
+    train, dev = metrics(run, "train"), metrics(run, "dev")
+    named = {"step", "loss", "ppl", "lr", "grad_norm", "tokens", "tokens_per_s", "elapsed_s"}
+    assert all(named <= record.keys() for record in train)
+    assert [record["step"] for record in dev] == [5, 7]  # the last update is always validated
+    assert all({"step", "loss", "ppl", "bleu", "elapsed_s"} <= record.keys() for record in dev)
+    assert train[0]["lr"] == pytest.approx(0.006 / 100)
+    elapsed = [record["elapsed_s"] for record in train]
+    assert elapsed == sorted(elapsed)
+    state = json.loads((run / "checkpoints/last/state.json").read_text())
+    assert state["step"] == 7
+    assert state["tokens"] == train[-1]["tokens"]
+
+
+def test_a_real_signal_saves_the_update_and_the_same_command_goes_on(
+    cli: Cli, tmp_path: Path
+) -> None:
+    config = write_task(tmp_path, copy, SMALL)
+    run = tmp_path / "run"
+    endless = settings("training.max_steps=0", "training.save_every=1000000")
+    command = [sys.executable, "-m", "nmt", "train", str(config), "--run", str(run), *endless]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 60
+    while not (run / "metrics.jsonl").exists() or not metrics(run, "dev"):
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert b"stopped and saved; the same command goes on" in said
+    stopped = json.loads((run / "checkpoints/last/state.json").read_text())["step"]
+    limit = [*endless, "--set", f"training.max_steps={stopped + 2}"]
+    again = cli("train", config, "--run", run, *limit)
+    assert f"going on from update {stopped:,}" in again.stdout
+    assert [record["step"] for record in metrics(run, "train")] == list(range(1, stopped + 3))
+
+
+def test_a_changed_key_is_refused_on_resume_with_both_values(cli: Cli, tmp_path: Path) -> None:
+    config = write_task(tmp_path, copy, SMALL)
+    run = tmp_path / "run"
+    cli("train", config, "--run", run, *settings("training.max_steps=2"))
+    before = weights(run)
+    for key, value, old in (("training.lr", "0.1", "0.006"), ("model.d_model", "64", "32")):
+        changed = settings("training.max_steps=4", f"{key}={value}")
+        refused = cli("train", config, "--run", run, *changed, status=2)
+        assert f"{key} was {old}, is {value}" in refused.stderr
+    assert weights(run) == before
+    cli("train", config, "--run", run, *settings("training.max_steps=4", "training.log_every=2"))
+
+
+def test_a_pair_that_fits_in_no_group_is_named_before_the_first_update(
+    cli: Cli, tmp_path: Path
+) -> None:
+    config = write_task(tmp_path, copy, SMALL)
+    for side in ("src", "tgt"):
+        with (tmp_path / f"train.{side}").open("a") as file:
+            file.write("ba be bi " * 40 + "\n")
+    run = tmp_path / "run"
+    refused = cli("train", config, "--run", run, *settings(), status=2)
+    assert f"{tmp_path}/train.src" in refused.stderr or f"{tmp_path}/train.tgt" in refused.stderr
+    assert "line 121: its longer side has" in refused.stderr
+    assert "(64)" in refused.stderr
+    assert not (run / "checkpoints").exists()
+
+
+def test_a_model_that_sees_the_future_is_found_out(tmp_path: Path) -> None:
+    """With the causal mask off, teacher forcing looks perfect and free decoding is worthless."""
+    script = """
+import sys, torch
+import nmt.model.transformer as transformer
+transformer.keep_past = lambda n, device: torch.ones(1, 1, n, n, dtype=torch.bool, device=device)
+import nmt.cli
+nmt.cli.main()
+"""
+    config = write_task(tmp_path, copy, {"train": 40, "dev": 40, "test": 5})
+    for side in ("src", "tgt"):
+        text = (tmp_path / f"train.{side}").read_text()
+        (tmp_path / f"dev.{side}").write_text(text)
+    keys = [
+        "clean.keep_test_overlap=true",
+        "training.max_steps=150",
+        "training.validate_every=150",
+        "training.warmup_steps=50",
+    ]
+    options = [word for key in keys for word in ("--set", key)]
+    arguments = ["train", str(config), "--run", str(tmp_path / "run"), *options]
+    done = subprocess.run(
+        [sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=True
+    )
+    [dev] = metrics(tmp_path / "run", "dev")
+    assert dev["accuracy"] > 0.9
+    assert dev["bleu"] < 50
+    assert "these contradict each other" in done.stderr
+
+
+def test_the_copy_task_is_no_false_alarm(copy_run: Path) -> None:
+    dev = metrics(copy_run, "dev")[-1]
+    assert dev["accuracy"] > 0.9
+    assert dev["bleu"] > 90
+
+
+def test_every_weight_that_was_saved_is_finite(copy_run: Path) -> None:
+    tensors = load_file(copy_run / "checkpoints/best/model.safetensors")
+    assert all(bool(tensor.isfinite().all()) for tensor in tensors.values())
+
+
+@pytest.mark.parametrize(
+    ("progress", "limits", "reason"),
+    [
+        (Progress(step=9), {"max_steps": 10}, ""),
+        (Progress(step=10), {"max_steps": 10}, "10 updates"),
+        (Progress(step=10), {"max_steps": 0}, ""),
+        (Progress(epoch=2), {"max_epochs": 2}, "2 epochs"),
+        (Progress(elapsed_s=59), {"max_minutes": 1}, ""),
+        (Progress(elapsed_s=60), {"max_minutes": 1}, "1 minutes"),
+        (Progress(bad_validations=2), {"patience": 3}, ""),
+        (Progress(bad_validations=3), {"patience": 3}, "3 validations without a better BLEU"),
+        (Progress(bad_validations=3), {}, ""),
+    ],
+)
+def test_limits(progress: Progress, limits: dict[str, int], reason: str) -> None:
+    assert why_finished(progress, TrainingConfig(**limits)) == reason

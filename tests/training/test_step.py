@@ -1,0 +1,114 @@
+"""One update is one update, however it is cut into groups."""
+
+import math
+
+import pytest
+import torch
+
+from nmt.config import ModelConfig, TrainingConfig
+from nmt.model.transformer import Transformer
+from nmt.tokens.batches import Batch, pad, shift
+from nmt.tokens.vocab import STOP
+from nmt.training.step import Learner
+
+SENTENCES = [[5, 6, STOP], [7, STOP], [4, 5, 6, 7, 8, 9, 10, 11, STOP], [9, 9, STOP]] * 2
+
+
+def make_learner(**changes: float) -> Learner:
+    torch.manual_seed(0)
+    config = ModelConfig(d_model=16, d_ff=32, num_heads=2, num_layers=(2, 2), dropout=0.0)
+    model = Transformer(config, src_vocab=12, tgt_vocab=12)
+    return Learner(model, TrainingConfig(**changes), torch.float32)  # type: ignore[arg-type]
+
+
+def make_batch(rows: list[list[int]]) -> Batch:
+    return Batch(pad(rows), *shift(pad(rows[::-1])))
+
+
+def gradients_after(learner: Learner, groups: list[list[list[int]]]) -> dict[str, torch.Tensor]:
+    learner.update([make_batch(group) for group in groups], step=1)
+    return {name: weight.grad.clone() for name, weight in learner.weights.items()}  # type: ignore[union-attr]
+
+
+def test_groups_of_very_unequal_length_give_the_gradient_of_the_whole() -> None:
+    # Pairs of a sentence with itself, so that a cut keeps them.
+    whole, parts = make_learner(clip_norm=0.0), make_learner(clip_norm=0.0)
+    batch = Batch(pad(SENTENCES), *shift(pad(SENTENCES)))
+    cut = [Batch(pad(part), *shift(pad(part))) for part in (SENTENCES[:5], SENTENCES[5:])]
+    one, two = whole.update([batch], step=1), parts.update(cut, step=1)
+    assert two.num_tokens == one.num_tokens == sum(map(len, SENTENCES))
+    assert two.mean_loss == pytest.approx(one.mean_loss, abs=1e-6)
+    assert two.ppl == pytest.approx(one.ppl, abs=1e-5)
+    assert two.grad_norm == pytest.approx(one.grad_norm, abs=1e-6)
+    for name, weight in whole.weights.items():
+        torch.testing.assert_close(weight.grad, parts.weights[name].grad, atol=1e-6, rtol=0)
+
+
+def test_clipping_scales_the_gradient_to_the_limit_and_reports_the_norm_before() -> None:
+    free, clipped = make_learner(clip_norm=0.0), make_learner(clip_norm=0.01)
+    before = gradients_after(free, [SENTENCES])
+    after = gradients_after(clipped, [SENTENCES])
+    norm = math.sqrt(sum(float(grad.square().sum()) for grad in before.values()))
+    result = make_learner(clip_norm=0.01).update([make_batch(SENTENCES)], step=1)
+    assert result.grad_norm == pytest.approx(norm, rel=1e-5)
+    for name in before:
+        torch.testing.assert_close(after[name], before[name] * (0.01 / norm), rtol=1e-3, atol=1e-8)
+
+
+def test_adam_is_set_as_in_the_paper() -> None:
+    group = make_learner().optimizer.param_groups[0]
+    assert (group["betas"], group["eps"], group["weight_decay"]) == ((0.9, 0.98), 1e-9, 0)
+
+
+def test_the_rate_of_the_update_is_used() -> None:
+    learner = make_learner(lr=0.5, warmup_steps=100)
+    before = {name: weight.detach().clone() for name, weight in learner.weights.items()}
+    result = learner.update([make_batch(SENTENCES)], step=1)
+    assert result.lr == 0.5 / 100
+    # Adam's first step moves each weight by the rate, whatever its gradient.
+    moved = max(float((learner.weights[name].detach() - before[name]).abs().max()) for name in before)
+    assert moved == pytest.approx(0.005, rel=1e-3)
+
+
+def test_the_average_follows_the_weights() -> None:
+    learner = make_learner(ema=0.5)
+    start = {name: weight.detach().clone() for name, weight in learner.weights.items()}
+    learner.update([make_batch(SENTENCES)], step=100)
+    for name, average in learner.average.items():
+        torch.testing.assert_close(average, (start[name] + learner.weights[name].detach()) / 2)
+    assert not learner.decoding_model().training
+    decoding = dict(learner.decoding_model().named_parameters())
+    assert all(torch.equal(decoding[name], learner.average[name]) for name in decoding)
+
+
+def test_the_average_forgets_the_random_start() -> None:
+    learner = make_learner(ema=0.9999)
+    start = {name: weight.detach().clone() for name, weight in learner.weights.items()}
+    learner.update([make_batch(SENTENCES)], step=1)
+    name = "src_embedding.weight"
+    left = 2 / 11  # (1 + step) / (10 + step)
+    expected = start[name] * left + learner.weights[name].detach() * (1 - left)
+    torch.testing.assert_close(learner.average[name], expected)
+
+
+def test_an_update_without_a_finite_gradient_changes_nothing() -> None:
+    learner = make_learner(ema=0.9)
+    before = {name: weight.detach().clone() for name, weight in learner.weights.items()}
+    learner.weights["decoder.0.attention.qkv.bias"].register_hook(lambda grad: grad * math.nan)
+    result = learner.update([make_batch(SENTENCES)], step=1)
+    assert not result.is_finite
+    assert all(torch.equal(learner.weights[name], before[name]) for name in before)
+    assert all(torch.equal(learner.average[name], before[name]) for name in before)
+
+
+def test_dropout_is_a_function_of_seed_and_step() -> None:
+    def loss(step: int, seed: int) -> float:
+        learner = make_learner(seed=seed)
+        for module in learner.model.modules():
+            if hasattr(module, "rate"):
+                module.rate = 0.3
+        torch.manual_seed(hash((step, seed)))  # what happened before must not matter
+        return learner.update([make_batch(SENTENCES)], step=step).loss
+
+    assert loss(3, 1) == loss(3, 1)
+    assert len({loss(3, 1), loss(4, 1), loss(3, 2)}) == 3
