@@ -372,7 +372,7 @@ def _check(config: Config, name: str) -> None:
         and model.d_model % model.num_heads == 0,
         "model.d_model must be even": model.d_model > 0 and model.d_model % 2 == 0,
         "model.num_layers must be at least 1": min(model.num_layers) >= 1,
-        "model.dropout must lie in [0, 1)": 0 <= model.dropout < 1,
+        "model.dropout must lie between 0 and 0.95": 0 <= model.dropout <= 0.95,
         "model.tie: all needs a joint vocabulary; with vocab.separate choose decoder or none": not (
             config.vocab.separate and model.tie == "all"
         ),

@@ -40,7 +40,9 @@ def cli() -> Cli:
     `status` is what it must exit with; other keywords are those of subprocess.run.
     """
 
-    def run(*arguments: object, status: int = 0, **options: object) -> subprocess.CompletedProcess[str]:
+    def run(
+        *arguments: object, status: int = 0, **options: object
+    ) -> subprocess.CompletedProcess[str]:
         # Our own warnings to the user are UserWarnings; all others are errors here.
         strict = ["-W", "error", "-W", "default::UserWarning"]
         command = [sys.executable, *strict, "-m", "nmt", *map(str, arguments)]

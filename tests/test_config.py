@@ -201,6 +201,14 @@ def test_a_value_that_makes_no_sense(file: Path, change: str, rule: str) -> None
     assert refused(file, "", change).startswith(f"FILE: {rule}")
 
 
+@pytest.mark.xfail(strict=True, reason="no rule asks for it")
+@pytest.mark.parametrize(
+    "key", ["clip_norm", "max_steps", "max_epochs", "max_minutes", "patience", "seed"]
+)
+def test_a_limit_below_nothing_makes_no_sense(file: Path, key: str) -> None:
+    assert f"training.{key} must not be negative" in refused(file, "", f"training.{key}=-1")
+
+
 def test_two_vocabularies_are_not_one_model(file: Path) -> None:
     changes = ["vocab={separate: true, model: a.model}", "model.tie=none"]
     assert refused(file, "", *changes) == (

@@ -69,12 +69,11 @@ def test_keeping_memory_changes_no_result() -> None:
 
 
 @needs_no_gpu
-@pytest.mark.parametrize("device", ["cuda", "mps"])
 def test_training_ends_before_it_begins_where_the_device_is_not_there(
-    cli: Cli, tmp_path: Path, device: str
+    cli: Cli, tmp_path: Path
 ) -> None:
-    done = cli("train", write_small(tmp_path), "--device", device, status=2, cwd=tmp_path)
-    assert done.stderr.startswith(f'error: device "{device}" is not there')
+    done = cli("train", write_small(tmp_path), "--device", "cuda", status=2, cwd=tmp_path)
+    assert done.stderr.startswith('error: device "cuda" is not there')
     assert done.stderr.count("\n") == 1
     assert not (tmp_path / "runs").exists()
 

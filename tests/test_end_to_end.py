@@ -69,9 +69,7 @@ def test_scores_are_kept_with_their_recipe(cli: Cli, copy_run: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["translate", "eval"])
-def test_a_folder_that_is_no_run_is_said_to_be_none(
-    cli: Cli, tmp_path: Path, command: str
-) -> None:
+def test_a_folder_that_is_no_run_is_said_to_be_none(cli: Cli, tmp_path: Path, command: str) -> None:
     done = cli(command, tmp_path, status=2)
     assert done.stderr.startswith(f"error: {tmp_path}: this is no run folder")
     assert "Traceback" not in done.stderr

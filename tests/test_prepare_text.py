@@ -150,6 +150,16 @@ def test_held_out_sentences_stay_when_asked_and_are_counted(leaky: Path, vocab_m
     assert statistics.overlap == {"dev": 0, "test.test.de": 3}
 
 
+def test_a_pair_too_long_to_train_on_is_no_overlap(leaky: Path, vocab_model: str) -> None:
+    keep = "clean.keep_test_overlap=true"
+    pairs = some_pairs(10, seed=4)
+    src, _ = pairs[LEAKS[0]]
+    write_corpus(leaky.parent, "train", [(src, "lo"), *(pairs[line] for line in (1, 2))])
+    _, statistics = prepare_small(leaky, vocab_model, keep)
+    assert statistics.corpora[0]["dropped"] == {"length ratio": 1}
+    assert statistics.overlap == {"dev": 0, "test.test.de": 0}
+
+
 LONG = " ".join(["ant"] * 21)
 TEN: Pairs = [
     ("", "lo mi"),

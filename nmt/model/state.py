@@ -32,7 +32,10 @@ class DecoderState:
     num_positions: int
 
     def select(self, sentences_B: Tensor, beams_BW: Tensor) -> "DecoderState":
-        """Return the state of these sentences with, in each, these beams, in this order."""
+        """Return the state of these sentences with, in each, these beams, in this order.
+
+        Sentences come in ascending order, none twice.
+        """
         rows_R = (sentences_B[:, None] * self.num_beams + beams_BW).flatten()
         is_same = len(sentences_B) == len(self.keep_B11S)
         layers = [

@@ -28,6 +28,7 @@ class Transformer(nn.Module):
         num_encoder, num_decoder = config.num_layers
         self.src_embedding = nn.Embedding(src_vocab, config.d_model)
         is_joint = config.tie == "all"
+        assert src_vocab == tgt_vocab or not is_joint, "one matrix needs one vocabulary"
         self.tgt_embedding = (
             self.src_embedding if is_joint else nn.Embedding(tgt_vocab, config.d_model)
         )

@@ -53,6 +53,8 @@ class Planner:
         The sort is stable: rows of like length stay in the order in which they were drawn, so that
         they meet others in every epoch.
         """
+        if not len(rows):
+            return []
         order = np.lexsort((self.tgt_lengths[rows] // 2, self.longest[rows]))
         cuts = _cut(self.longest[rows[order]], self.limit)
         return np.split(rows[order], cuts)
@@ -100,6 +102,7 @@ def pad(rows: list[list[int]]) -> Tensor:
 
 def _cut(longest: Ints, limit: int) -> list[int]:
     """Return where sorted rows are cut so that rows x longest stays within the limit."""
+    assert longest[-1] <= limit, "a row fits in no group"
     cuts, start = [], 0
     while start < len(longest):
         most = longest[start : start + limit // int(longest[start])]

@@ -38,6 +38,8 @@ class TokenStore:
             self._table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
         except (OSError, pa.ArrowInvalid) as error:
             raise UserError(f"{path}: cannot read the token store ({error}).") from None
+        if self._table.schema != SCHEMA:
+            raise UserError(f"{path}: this is not a token store of nmt; run nmt prepare again.")
         self._chunks = {side: _chunks(self._table[side]) for side in ("src", "tgt")}
 
     def __len__(self) -> int:

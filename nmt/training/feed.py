@@ -38,6 +38,9 @@ class Feed:
     def next_update(self, progress: Progress) -> list[Batch]:
         """Return the batches of the update that follows, and move the position in the data."""
         updates = self.epoch(progress.epoch)
+        while not updates:  # corpora of low weight may give an epoch no pair
+            progress.epoch += 1
+            updates = self.epoch(progress.epoch)
         update = updates[progress.epoch_step]
         progress.epoch_step += 1
         if progress.epoch_step == len(updates):

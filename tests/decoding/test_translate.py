@@ -73,9 +73,7 @@ def random_lines() -> list[str]:
 
 
 @pytest.mark.parametrize("beam", [1, 4])
-def test_a_translation_does_not_depend_on_its_neighbours(
-    translator: Translator, beam: int
-) -> None:
+def test_a_translation_does_not_depend_on_its_neighbours(translator: Translator, beam: int) -> None:
     """In fp32 for batches of any size and order; up to two hypotheses that score alike."""
     lines = random_lines()
     results = {}

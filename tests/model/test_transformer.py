@@ -281,15 +281,15 @@ def test_both_embeddings_and_each_sublayer_are_dropped_out() -> None:
 @pytest.mark.parametrize("tie", ["all", "none"])
 @pytest.mark.parametrize("norm", NORMS)
 def test_bf16_logits_stay_close_to_fp32(tie: Tie, norm: Norm) -> None:
-    """bf16 has 8 bits: logits of deviation 1 after 4 layers are within 0.1, and 0.02 on average."""
+    """bf16 has 8 bits: logits of deviation 1 after 4 layers are within 0.06, 0.01 on average."""
     torch.manual_seed(0)
     config = ModelConfig(64, 128, num_heads=4, num_layers=(2, 2), norm=norm, tie=tie)
     model = Transformer(config, src_vocab=400, tgt_vocab=400).eval()
     src_BS, tgt_BT = torch.randint(4, 400, (8, 10)), torch.randint(4, 400, (8, 10))
     fast = compute_in(copy.deepcopy(model), torch.bfloat16)
     off = (fast(src_BS, tgt_BT).float() - model(src_BS, tgt_BT)).abs()
-    assert 0 < off.max() < 0.1
-    assert off.mean() < 0.02
+    assert 0 < off.max() < 0.06
+    assert off.mean() < 0.01
 
 
 @pytest.mark.parametrize("tie", ["all", "none"])

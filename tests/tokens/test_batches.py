@@ -109,6 +109,13 @@ def test_padding_is_a_small_share() -> None:
         assert 1 - real / padded < 0.10
 
 
+def test_rows_of_one_longest_side_are_grouped_by_the_other() -> None:
+    tgt = np.tile([2, 10, 20], 100)
+    plan = planner((np.full(300, 20), tgt), batch_tokens=2000)
+    groups = plan.groups(np.arange(300))
+    assert [set(tgt[group].tolist()) for group in groups] == [{2}, {10}, {20}]
+
+
 def test_an_epoch_is_a_pure_function_of_seed_and_number() -> None:
     lengths = realistic_lengths(500)
     weights = [0.5] * 250 + [1.5] * 250

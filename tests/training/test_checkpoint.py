@@ -93,7 +93,7 @@ def test_old_checkpoints_go_but_never_the_best(tmp_path: Path) -> None:
 
 
 def test_what_is_half_written_is_no_checkpoint(tmp_path: Path) -> None:
-    """A kill in the middle of a save leaves a hidden folder, which nothing takes for a whole one."""
+    """A kill in the middle of a save leaves a hidden folder, which nothing takes for whole."""
     run = RunFolder(tmp_path)
     learner = trained(1)
     save_checkpoint(run, learner, Progress(step=1, best_step=1), keep=3)
@@ -112,9 +112,7 @@ class Bomb:
         return (Path("unpickled").touch, ())
 
 
-def test_a_pickle_is_refused_and_never_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pickle_is_refused_and_never_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "step-000001"
     folder.mkdir()

@@ -66,7 +66,9 @@ def test_the_rate_of_the_update_is_used() -> None:
     result = learner.update([make_batch(SENTENCES)], step=1)
     assert result.lr == 0.5 / 100
     # Adam's first step moves each weight by the rate, whatever its gradient.
-    moved = max(float((learner.weights[name].detach() - before[name]).abs().max()) for name in before)
+    moved = max(
+        float((learner.weights[name].detach() - before[name]).abs().max()) for name in before
+    )
     assert moved == pytest.approx(0.005, rel=1e-3)
 
 
