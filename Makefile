@@ -7,7 +7,7 @@ READY := .venv/ready
 .PHONY: help setup check test test-slow demo bench clean
 
 help:  ## Say what each target does
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/:/' | column -t -s:
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' Makefile
 
 setup: $(READY)  ## Make the environment in .venv
 

@@ -5,6 +5,7 @@ import sys
 import warnings
 from dataclasses import asdict
 from importlib.metadata import version
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, TextIO
 
@@ -185,15 +186,19 @@ def corpora() -> None:
     from nmt.data.catalogue import describe
 
     for row in describe():
-        print(
-            f"{row.name} ({row.languages}), {row.size}, licence: {row.licence}\n"
-            f"  splits: {row.splits}\n  pairs: {row.pairs}\n  from: {row.source}"
-        )
+        facts = [row.size, f"licence: {row.licence}"]
+        print(f"{row.name} ({row.languages}): {', '.join(filter(None, facts))}")
+        for name in ("splits", "pairs", "source"):
+            if value := getattr(row, name):
+                print(f"  {name}: {value}")
 
 
 def main() -> None:
     """Run a command; what the user did wrong is one message and exit status 2."""
     warnings.showwarning = _print_warning
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(encoding="utf-8")  # whatever the locale says
     try:
         app()
     except UserError as error:
@@ -202,6 +207,9 @@ def main() -> None:
     except BrokenPipeError:
         # Whoever read the output has enough; a second complaint at exit would be noise.
         sys.stdout = None
+    except OSError as error:
+        print(f"error: {error.filename or 'output'}: {error.strerror}.", file=sys.stderr)
+        sys.exit(2)
 
 
 def _print_warning(

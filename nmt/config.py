@@ -1,25 +1,15 @@
 """Every key and its default, as frozen dataclasses read from strict YAML."""
 
 import dataclasses
-import difflib
-import math
-import typing
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import NoneType
-from typing import Any, Literal, NewType, TypeVar
+from typing import Any, Literal, Self
 
 import yaml
 
 from nmt.errors import UserError
-
-FilePath = NewType("FilePath", str)
-"""A path relative to the config file (in `--set` to the current folder), made absolute."""
-
-Section = TypeVar("Section")
-
-_MAP = "tag:yaml.org,2002:map"
+from nmt.strict_yaml import FilePath, read_yaml
 
 
 @dataclass(frozen=True)
@@ -34,6 +24,18 @@ class CorpusSpec:
     src: FilePath = FilePath("")
     tgt: FilePath = FilePath("")
     tsv: FilePath = FilePath("")
+
+    def __post_init__(self) -> None:
+        forms = (bool(self.name), bool(self.src and self.tgt), bool(self.tsv))
+        if sum(forms) != 1 or bool(self.src) != bool(self.tgt) or self.weight <= 0:
+            raise ValueError(
+                "each corpus as a name, {src: FILE, tgt: FILE} or {tsv: FILE}, with a weight "
+                "above 0 if any"
+            )
+
+    @classmethod
+    def from_text(cls, name: str) -> Self:
+        return cls(name=name)
 
 
 @dataclass(frozen=True)
@@ -158,12 +160,7 @@ def load_config(path: str | Path, overrides: Sequence[str] = ()) -> Config:
 
     Raises UserError for an unknown key, a wrong type or a value that makes no sense.
     """
-    root = _parse(_read(Path(path)), str(path)) or yaml.MappingNode(_MAP, [])
-    if not isinstance(root, yaml.MappingNode):
-        raise UserError(f"{path}: expected sections such as `data:` and `model:`.")
-    for override in overrides:
-        _override(root, override)
-    config = _section(root, Config, Path(path).resolve().parent, "")
+    config = read_yaml(path, overrides, Config)
     _check(config, str(path))
     return config
 
@@ -182,171 +179,6 @@ def flatten(config: Config) -> dict[str, Any]:
         else:
             flat[name] = value
     return flat
-
-
-def nearest(word: str, words: Sequence[str]) -> str:
-    """Return a hint that names the most similar of the words, or all of them."""
-    close = difflib.get_close_matches(word, words, n=1, cutoff=0.5)
-    return f'the nearest is "{close[0]}"' if close else f"known are {', '.join(words)}"
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"{path}: cannot read this config ({error.strerror}).") from None
-    except UnicodeDecodeError:
-        raise UserError(f"{path}: a config must be UTF-8 text.") from None
-
-
-def _parse(text: str, name: str) -> yaml.Node | None:
-    try:
-        loader = yaml.SafeLoader(text)
-        loader.name = name
-        return loader.get_single_node()
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise UserError(f"{name}, line {line}: this is not YAML: {error.problem}.") from None
-    except yaml.YAMLError as error:
-        raise UserError(f"{name}: this is not YAML: {str(error).splitlines()[0]}.") from None
-
-
-def _override(root: yaml.MappingNode, override: str) -> None:
-    """Put `section.key=value` into the tree of nodes, so that it is checked like the file."""
-    name = f"--set {override}"
-    dotted, equals, value = override.partition("=")
-    if not equals or not dotted.strip():
-        raise UserError(f"{name}: expected section.key=value, such as training.lr=0.001.")
-    node = _parse(value, name)
-    if node is None:
-        raise UserError(f"{name}: no value after the equals sign.")
-    for key in reversed(dotted.strip().split(".")):
-        key_node = yaml.ScalarNode("tag:yaml.org,2002:str", key, node.start_mark)
-        node = yaml.MappingNode(_MAP, [(key_node, node)], node.start_mark)
-    _merge(root, node)
-
-
-def _merge(into: yaml.MappingNode, new: yaml.Node) -> None:
-    for key, value in new.value:
-        for index, (old_key, old) in enumerate(into.value):
-            if old_key.value == key.value:
-                if isinstance(old, yaml.MappingNode) and isinstance(value, yaml.MappingNode):
-                    _merge(old, value)
-                else:
-                    into.value[index] = (key, value)
-                break
-        else:
-            into.value.append((key, value))
-
-
-def _where(node: yaml.Node) -> str:
-    mark = node.start_mark
-    return mark.name if mark.name.startswith("--set") else f"{mark.name}, line {mark.line + 1}"
-
-
-def _section(node: yaml.Node, kind: type[Section], folder: Path, prefix: str) -> Section:
-    if not isinstance(node, yaml.MappingNode):
-        raise UserError(f"{_where(node)}: {prefix} must hold keys and values.")
-    types = typing.get_type_hints(kind)
-    values: dict[str, Any] = {}
-    for key_node, value_node in node.value:
-        key = str(key_node.value)
-        dotted = f"{prefix}.{key}" if prefix else key
-        if key not in types:
-            hint = nearest(key, list(types))
-            raise UserError(f'{_where(key_node)}: unknown key "{dotted}"; {hint}.')
-        if key in values:
-            raise UserError(f'{_where(key_node)}: the key "{dotted}" stands here twice.')
-        values[key] = _value(value_node, types[key], folder, dotted)
-    return kind(**values)
-
-
-def _value(node: yaml.Node, kind: Any, folder: Path, key: str) -> Any:
-    """Convert a node to the type of its key, or raise UserError."""
-    if kind is CorpusSpec:
-        return _corpus(node, folder, key)
-    if dataclasses.is_dataclass(kind):
-        return _section(node, typing.cast("type[Any]", kind), folder, key)
-    if kind == tuple[int, int]:
-        return _pair(node, folder, key)
-    if typing.get_origin(kind) is tuple:
-        if not isinstance(node, yaml.SequenceNode):
-            raise _wrong(node, key, "a list, such as [multi30k]")
-        inner = typing.get_args(kind)[0]
-        return tuple(_value(item, inner, folder, key) for item in node.value)
-    return _scalar(node, kind, folder, key)
-
-
-def _corpus(node: yaml.Node, folder: Path, key: str) -> CorpusSpec:
-    if isinstance(node, yaml.MappingNode):
-        spec = _section(node, CorpusSpec, folder, key)
-    else:
-        spec = CorpusSpec(name=_value(node, str, folder, key))
-    named = [bool(spec.name), bool(spec.src and spec.tgt), bool(spec.tsv)]
-    if sum(named) != 1 or bool(spec.src) != bool(spec.tgt) or spec.weight <= 0:
-        expected = "a name, {src: FILE, tgt: FILE} or {tsv: FILE}, with a weight above 0 if any"
-        raise UserError(f"{_where(node)}: {key} expects each corpus as {expected}.")
-    return spec
-
-
-def _pair(node: yaml.Node, folder: Path, key: str) -> tuple[int, int]:
-    if not isinstance(node, yaml.SequenceNode):
-        both = _value(node, int, folder, key)
-        return both, both
-    if len(node.value) != 2:
-        raise _wrong(node, key, "one number, or two: [encoder, decoder]")
-    first, second = (_value(item, int, folder, key) for item in node.value)
-    return first, second
-
-
-def _scalar(node: yaml.Node, kind: Any, folder: Path, key: str) -> Any:
-    choices = typing.get_args(kind) if typing.get_origin(kind) is Literal else ()
-    expected = f"one of {', '.join(choices)}" if choices else _NAMES[kind]
-    if not isinstance(node, yaml.ScalarNode):
-        raise _wrong(node, key, expected)
-    text = str(node.value)
-    is_plain = node.style is None
-    try:
-        value = yaml.SafeLoader("").construct_object(node)
-    except (ValueError, yaml.YAMLError):  # 2020-99-99 is no date, !x no tag
-        raise _wrong(node, key, expected) from None
-    if choices and text in choices:
-        return text
-    if kind is FilePath and value is not None:
-        base = Path.cwd() if node.start_mark.name.startswith("--set") else folder
-        return FilePath(str(base / Path(text).expanduser()) if text else "")
-    if kind is str and not isinstance(value, NoneType):
-        return text  # YAML reads a bare `no` as false; a language may be called so
-    if kind is bool and isinstance(value, bool):
-        return value
-    if kind is int and isinstance(value, int) and not isinstance(value, bool):
-        return value
-    if kind is float and is_plain and not isinstance(value, bool):
-        try:
-            number = float(text)  # YAML reads 1e-4 as a text
-        except ValueError:
-            number = math.nan
-        if math.isfinite(number):
-            return number
-    raise _wrong(node, key, expected)
-
-
-_NAMES = {
-    int: "a whole number",
-    float: "a number",
-    bool: "true or false",
-    str: "a text",
-    FilePath: "a path",
-}
-
-
-def _wrong(node: yaml.Node, key: str, expected: str) -> UserError:
-    found = (
-        f'"{node.value}"'
-        if isinstance(node, yaml.ScalarNode)
-        else ("a list" if isinstance(node, yaml.SequenceNode) else "keys")
-    )
-    return UserError(f"{_where(node)}: {key} expects {expected}, found {found}.")
 
 
 def _plain(value: Any) -> Any:
@@ -382,20 +214,25 @@ def _check(config: Config, name: str) -> None:
         "training.label_smoothing must lie in [0, 1)": 0 <= training.label_smoothing < 1,
         "training.ema must lie in [0, 1)": 0 <= training.ema < 1,
         "training.lr must be above 0": training.lr > 0,
-        "training.keep must be at least 1": training.keep >= 1,
-        "decoding.length_penalty must not be negative": config.decoding.length_penalty >= 0,
-        **{f"{key} must be at least 1": value >= 1 for key, value in _counts(config).items()},
+        **{f"{key} must be at least 1": value >= 1 for key, value in _named(config, _COUNTS)},
+        **{f"{key} must not be negative": value >= 0 for key, value in _named(config, _LIMITS)},
     }
     for rule, holds in rules.items():
         if not holds:
             raise UserError(f"{name}: {rule}.")
 
 
-def _counts(config: Config) -> dict[str, float]:
-    keys = (
-        "clean.max_tokens vocab.size vocab.sample model.d_ff model.max_positions "
-        "training.batch_tokens training.group_tokens training.warmup_steps training.validate_every "
-        "training.save_every training.log_every decoding.beam decoding.batch_size"
-    )
+_COUNTS = (
+    "clean.max_tokens vocab.size vocab.sample model.d_ff model.max_positions "
+    "training.batch_tokens training.group_tokens training.warmup_steps training.validate_every "
+    "training.save_every training.log_every training.keep decoding.beam decoding.batch_size"
+)
+_LIMITS = (
+    "training.clip_norm training.max_steps training.max_epochs training.max_minutes "
+    "training.patience training.seed decoding.length_penalty"
+)
+
+
+def _named(config: Config, keys: str) -> list[tuple[str, float]]:
     flat = flatten(config)
-    return {key: flat[key] for key in keys.split()}
+    return [(key, flat[key]) for key in keys.split()]

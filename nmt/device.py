@@ -45,7 +45,10 @@ def choose_dtype(precision: str, device: torch.device) -> torch.dtype:
     """Return what matrix products compute in: auto is bf16 where the device does it natively."""
     if precision == "auto":
         return torch.bfloat16 if _has_native_bf16(device) else torch.float32
-    return {"bf16": torch.bfloat16, "fp32": torch.float32}[precision]
+    dtypes = {"bf16": torch.bfloat16, "fp32": torch.float32}
+    if precision not in dtypes:
+        raise UserError(f'precision "{precision}" is not known; take auto, bf16 or fp32.')
+    return dtypes[precision]
 
 
 def keep_memory() -> None:

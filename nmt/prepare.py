@@ -19,7 +19,7 @@ from nmt.data.corpora import Corpus, Sources, open_corpus
 from nmt.data.held_out import write_held_out
 from nmt.data.ledger import Ledger
 from nmt.errors import UserError
-from nmt.lines import normalise, read_lines, write_whole
+from nmt.lines import normalise, read_lines
 from nmt.run_folder import RunFolder, describe_command, write_json
 from nmt.tokens.encode import encode_pairs
 from nmt.tokens.store import make_rows, write_store
@@ -35,7 +35,7 @@ class Statistics:
 
     corpora: list[dict[str, Any]]
     """In the order of data.train: name, weight, pairs, kept, and counts by reason of what was
-    dropped and repaired."""
+    dropped, repaired and trimmed."""
     num_pairs: int
     vocab_sizes: list[int]
     held_out: dict[str, int]
@@ -51,7 +51,7 @@ class Statistics:
         """Yield the lines that a person wants to read."""
         for corpus in self.corpora:
             yield f"{corpus['name']}: {corpus['pairs']:,} pairs, {corpus['kept']:,} kept"
-            for action in ("dropped", "repaired"):
+            for action in ("dropped", "repaired", "trimmed"):
                 for reason, count in corpus[action].items():
                     yield f"  {action}, {reason}: {count:,}"
         yield f"vocabulary: {' and '.join(f'{size:,}' for size in self.vocab_sizes)} pieces"
@@ -65,11 +65,12 @@ def prepare(config: Config, run: RunFolder, sources: Sources) -> Statistics:
     Raises UserError where the run was trained on other data.
     """
     changes = _changes(config, run)
-    if changes is not None and not changes:
+    if changes == []:
         return Statistics.load(run)
-    if changes and run.checkpoints.exists():
+    if run.checkpoints.exists():
+        why = "; ".join(changes) if changes else "its data folder is not whole"
         raise UserError(
-            f"{run.path}: was trained on other data ({'; '.join(changes)}); "
+            f"{run.path}: was trained on other data ({why}); "
             f"give another folder with --run, or delete this one."
         )
     if changes:
@@ -90,17 +91,22 @@ def _prepare(config: Config, run: RunFolder, sources: Sources) -> Statistics:
     open_split = partial(_open, config, sources)
     train = [open_split(spec, "train") for spec in config.data.train]
     held_out, num_held_out, others = write_held_out(config.data, run, open_split)
+    run.data.mkdir(parents=True, exist_ok=True)
+    names = [corpus.name for corpus in train]
+    # The ledger stays where a run ends here: it tells the user why.
     with (
         tempfile.TemporaryDirectory(dir=run.data, prefix=".clean.") as folder,
-        write_whole(run.ledger) as stream,
+        run.ledger.open("wb") as stream,
     ):
-        ledger = Ledger(stream, [corpus.name for corpus in train])
+        ledger = Ledger(stream, names)
         clean_file = Path(folder) / "clean.arrow"
         num_read = clean_corpora(train, config.clean, held_out, ledger, clean_file)
+        _check_what_is_left(num_read, ledger, config, run)
         vocabs = _make_vocabs(config, clean_file)
         encode_pairs(
             clean_file, run.store, vocabs, rules=config.clean, held_out=held_out, ledger=ledger
         )
+        _check_what_is_left(num_read, ledger, config, run)
     rows: list[dict[str, Any]] = [
         {
             "name": corpus.name,
@@ -109,6 +115,7 @@ def _prepare(config: Config, run: RunFolder, sources: Sources) -> Statistics:
             "kept": num_read[index] - sum(ledger.counts(index, "dropped").values()),
             "dropped": ledger.counts(index, "dropped"),
             "repaired": ledger.counts(index, "repaired"),
+            "trimmed": ledger.counts(index, "trimmed"),
         }
         for index, corpus in enumerate(train)
     ]
@@ -120,7 +127,6 @@ def _prepare(config: Config, run: RunFolder, sources: Sources) -> Statistics:
         overlap=held_out.overlap(),
     )
     _store_dev(run, vocabs)
-    _check_what_is_left(sum(num_read), statistics.num_pairs, config, run)
     _seal(config, run, [*train, *others], vocabs)
     write_json(_statistics_file(run), asdict(statistics))
     return statistics
@@ -155,13 +161,24 @@ def _store_dev(run: RunFolder, vocabs: Vocabs) -> None:
         store.write(make_rows(src_ids, tgt_ids, corpus, pa.array(numbers, pa.int64())))
 
 
-def _check_what_is_left(num_read: int, num_kept: int, config: Config, run: RunFolder) -> None:
-    share = 1 - num_kept / max(num_read, 1)
-    if num_kept == 0 or share > config.clean.max_drop:
+def _check_what_is_left(
+    num_read: list[int], ledger: Ledger, config: Config, run: RunFolder
+) -> None:
+    num_pairs = sum(num_read)
+    num_dropped = sum(
+        count
+        for index in range(len(num_read))
+        for count in ledger.counts(index, "dropped").values()
+    )
+    if num_dropped == num_pairs:
         raise UserError(
-            f"{num_read - num_kept:,} of {num_read:,} training pairs ({share:.1%}) were dropped, "
-            f"more than clean.max_drop allows ({config.clean.max_drop:.1%} and not all); "
-            f"{run.ledger} tells which and why."
+            f"All {num_pairs:,} training pairs were dropped; the ledger, {run.ledger}, tells why."
+        )
+    if num_dropped > config.clean.max_drop * num_pairs:
+        raise UserError(
+            f"{num_dropped:,} of {num_pairs:,} training pairs ({num_dropped / num_pairs:.1%}) were "
+            f"dropped, more than clean.max_drop allows ({config.clean.max_drop:.1%}); the ledger, "
+            f"{run.ledger}, tells which and why."
         )
 
 
@@ -172,7 +189,10 @@ def _seal(config: Config, run: RunFolder, corpora: list[Corpus], vocabs: Vocabs)
         path = run.vocab_file(side, is_separate=config.vocab.separate)
         vocab.save(path)
         hashes[path.name] = vocab.sha256
-    inputs = {str(path): _fingerprint(path) for corpus in corpora for path in corpus.inputs}
+    paths = [path for corpus in corpora for path in corpus.inputs]
+    if config.vocab.model:
+        paths.append(Path(config.vocab.model))
+    inputs = {str(path): _fingerprint(path) for path in paths}
     revisions = {corpus.name: corpus.revision for corpus in corpora if corpus.revision}
     run.save_config(config)
 

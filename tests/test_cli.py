@@ -70,7 +70,6 @@ def test_corpora_says_name_licence_and_size_of_each(cli: Cli) -> None:
     assert "splits: train, val, test_2016_flickr" in said
 
 
-@pytest.mark.xfail(strict=True, reason="an empty size and empty pairs are printed all the same")
 def test_corpora_leave_no_gap_for_what_is_not_known(cli: Cli) -> None:
     for line in cli("corpora").stdout.splitlines():
         assert ", ," not in line
@@ -160,7 +159,6 @@ def test_a_reader_who_has_enough_is_no_error(tmp_path: Path) -> None:
     assert done.stderr == ""
 
 
-@pytest.mark.xfail(strict=True, reason="an error of the system in writing is a traceback")
 def test_a_run_folder_that_cannot_be_made_is_one_line(cli: Cli, tmp_path: Path) -> None:
     config = write_small(tmp_path)
     done = cli("prepare", config, "--run", config, status=2)

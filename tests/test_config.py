@@ -201,7 +201,6 @@ def test_a_value_that_makes_no_sense(file: Path, change: str, rule: str) -> None
     assert refused(file, "", change).startswith(f"FILE: {rule}")
 
 
-@pytest.mark.xfail(strict=True, reason="no rule asks for it")
 @pytest.mark.parametrize(
     "key", ["clip_norm", "max_steps", "max_epochs", "max_minutes", "patience", "seed"]
 )

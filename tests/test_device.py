@@ -57,7 +57,6 @@ def test_precision() -> None:
     assert choose_dtype("auto", cpu) == (torch.bfloat16 if is_native else torch.float32)
 
 
-@pytest.mark.xfail(strict=True, raises=KeyError, reason="the command line checks no precision")
 def test_a_precision_that_is_not_known() -> None:
     with pytest.raises(UserError):
         choose_dtype("fp16", torch.device("cpu"))

@@ -56,7 +56,6 @@ def test_a_failure_while_preparing_again_is_made_good(config: Path) -> None:
     assert not list(run.path.rglob(".*"))
 
 
-@pytest.mark.xfail(strict=True, reason="the ledger goes when no vocabulary can be trained")
 def test_a_ledger_tells_why_nothing_was_left(config: Path) -> None:
     write_corpus(config.parent, "train", [("ant", ""), ("bat", "bat")])
     with pytest.raises(UserError, match="ledger"):
@@ -68,7 +67,6 @@ def test_a_ledger_tells_why_nothing_was_left(config: Path) -> None:
     ]
 
 
-@pytest.mark.xfail(strict=True, reason="the file of vocab.model is not among the inputs")
 def test_a_changed_vocabulary_file_is_noticed(config: Path) -> None:
     model = write_vocab(config.parent / "other.model")
     prepare_small(config, f"vocab.model={model}")
@@ -77,7 +75,6 @@ def test_a_changed_vocabulary_file_is_noticed(config: Path) -> None:
     assert statistics.vocab_sizes == [340]
 
 
-@pytest.mark.xfail(strict=True, reason="without statistics.json no check is made")
 def test_checkpoints_without_their_data_are_not_given_other_data(config: Path) -> None:
     run, _ = prepare_small(config)
     run.checkpoints.mkdir()

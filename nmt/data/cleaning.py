@@ -29,11 +29,11 @@ def clean_corpora(
         for index, corpus in enumerate(corpora):
             for raw in corpus.batches():
                 batch, entries = clean(raw, rules)
-                if rules.dedup != "none":
-                    batch, dropped = drop_duplicates(batch, seen, rules.dedup)
-                    entries += dropped
                 if not rules.keep_test_overlap:
                     batch, dropped = held_out.drop(batch)
+                    entries += dropped
+                if rules.dedup != "none":  # last: what goes otherwise is no original
+                    batch, dropped = drop_duplicates(batch, seen, rules.dedup)
                     entries += dropped
                 ledger.write(index, _one_a_line(entries))
                 numbers = pa.array(np.full(batch.num_rows, index, np.int32))
@@ -70,7 +70,7 @@ def sample_pairs(path: Path, size: int) -> tuple[list[str], list[str]]:
 
 
 def _one_a_line(entries: list[Entry]) -> list[Entry]:
-    """Return one entry a line, in order: of a pair that was dropped, no repair needs telling."""
-    by_line = {entry.line: entry for entry in entries if entry.action == "repaired"}
+    """Return one entry a line, in order: of a pair that was dropped, nothing else needs telling."""
+    by_line = {entry.line: entry for entry in entries if entry.action != "dropped"}
     by_line.update({entry.line: entry for entry in entries if entry.action == "dropped"})
     return [by_line[line] for line in sorted(by_line)]

@@ -27,12 +27,12 @@ def clean(batch: pa.RecordBatch, rules: CleanConfig) -> tuple[pa.RecordBatch, li
             continue
         kept.append((line, src, tgt))
         repaired = [
-            side
-            for side, raw in (("source", raw_src), ("target", raw_tgt))
-            if repair(raw.rstrip("\r")) != raw.rstrip("\r")
+            side for side, raw in (("source", raw_src), ("target", raw_tgt)) if repair(raw) != raw
         ]
         if repaired:
             entries.append(Entry(line, "repaired", " and ".join(repaired)))
+        elif (src, tgt) != (raw_src, raw_tgt):
+            entries.append(Entry(line, "trimmed", "blanks or line ends"))
     return _batch(kept, batch.schema), entries
 
 

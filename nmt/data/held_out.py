@@ -15,19 +15,21 @@ def write_held_out(
 ) -> tuple[HeldOut, dict[str, int], list[Corpus]]:
     """Return all held-out sentences, the number of them by set, and the corpora they come from."""
     sets = [("dev", data.dev)] + [(f"test.{set_name(spec)}", (spec,)) for spec in data.test]
+    opened = [[open_split(spec, name.partition(".")[0]) for spec in specs] for name, specs in sets]
+    files = [run.lines_file(name, "src") for name, _ in sets]
+    if len(set(files)) < len(files):
+        raise UserError(
+            f"data.test: two sets have one name among {', '.join(map(set_name, data.test))}; "
+            f"name each once, and give files of one name other names."
+        )
     held_out, counts = HeldOut(), {}
-    corpora: list[Corpus] = []
-    for name, specs in sets:
-        if name in counts:
-            raise UserError(f"data.test lists {name.removeprefix('test.')} twice; name it once.")
-        opened = [open_split(spec, name.partition(".")[0]) for spec in specs]
-        src, tgt = _read(opened)
+    for (name, _), corpora in zip(sets, opened, strict=True):
+        src, tgt = _read(corpora)
         held_out.add(name, src, tgt)
         counts[name] = len(src)
-        corpora += opened
         write_lines(run.lines_file(name, "src"), src)
         write_lines(run.lines_file(name, "tgt"), tgt)
-    return held_out, counts, corpora
+    return held_out, counts, [corpus for corpora in opened for corpus in corpora]
 
 
 def _read(corpora: Sequence[Corpus]) -> tuple[list[str], list[str]]:

@@ -6,7 +6,7 @@ from typing import BinaryIO, Literal, NamedTuple
 
 HEADER = "corpus\tline\taction\treason\n"
 
-Action = Literal["dropped", "repaired"]
+Action = Literal["dropped", "repaired", "trimmed"]
 
 
 class Entry(NamedTuple):
@@ -32,8 +32,10 @@ class Ledger:
     def write(self, corpus: int, entries: Iterable[Entry]) -> None:
         name = self._names[corpus]
         for line, action, reason in entries:
-            self._stream.write(f"{name}\t{line}\t{action}\t{reason}\n".encode())
             self._counts[corpus, action, reason] += 1
+            if action == "trimmed":  # blanks and line ends are only counted
+                continue
+            self._stream.write(f"{name}\t{line}\t{action}\t{reason}\n".encode())
 
     def counts(self, corpus: int, action: Action) -> dict[str, int]:
         """Return the counts by reason of one corpus, most frequent first."""

@@ -127,8 +127,11 @@ class Translator:
             raise UserError(f"{num_best} best translations need a beam of at least {num_best}.")
         ahead = options.batch_size * (_BATCHES_AHEAD if options.batch_size > 1 else 1)
         remaining = iter(lines)
+        number = 1
         while chunk := list(islice(remaining, ahead)):
-            yield from self._translate_chunk(chunk, options, num_best)
+            src_ids = self._encode(chunk, number)
+            yield from self._translate_chunk(src_ids, options, num_best)
+            number += len(chunk)
 
     def stream_rows(
         self, lines: Iterable[str], options: DecodingConfig, num_best: int
@@ -139,10 +142,9 @@ class Translator:
                 yield f"{number}\t{translation.score:.6f}\t{translation.text}"
 
     def _translate_chunk(
-        self, lines: Sequence[str], options: DecodingConfig, num_best: int
+        self, src_ids: list[list[int]], options: DecodingConfig, num_best: int
     ) -> list[list[Translation]]:
-        src_ids = self._vocabs.src.encode([normalise(line) for line in lines])
-        results = [[Translation("", 0.0, True)] for _ in lines]
+        results = [[Translation("", 0.0, True)] for _ in src_ids]
         # What is blank holds the stop token alone.
         rows = [row for row, ids in enumerate(src_ids) if len(ids) > 1]
         for batch in _batches(rows, src_ids, options.batch_size):
@@ -155,6 +157,20 @@ class Translator:
                 ]
         return results
 
+    def _encode(self, lines: Sequence[str], first_number: int) -> list[list[int]]:
+        """Return the ids of lines, cropped to the positions that the model has learned."""
+        src_ids = self._vocabs.src.encode([normalise(line) for line in lines])
+        limit = self._model.max_positions
+        for number, ids in enumerate(src_ids, start=first_number):
+            if limit and len(ids) > limit:
+                warnings.warn(
+                    f"line {number}: has {len(ids)} tokens, more than the {limit} positions that "
+                    f"the model has learned; the rest is not translated.",
+                    stacklevel=2,
+                )
+                ids[limit - 1 :] = [STOP]
+        return src_ids
+
     @torch.inference_mode()
     def search(
         self, src_ids: list[list[int]], options: DecodingConfig, num_best: int = 1
@@ -165,6 +181,8 @@ class Translator:
         state = self._model.start_state(self._model.encode(src_BS, keep_B11S), keep_B11S)
         # The cap of T: twice the source's tokens plus 10.
         max_lengths_B = 2 * keep_B11S.flatten(1).sum(1) + 10
+        if self._model.max_positions:
+            max_lengths_B = max_lengths_B.clamp(max=self._model.max_positions)
         banned = (UNK, START, PAD)
         if options.beam == 1:
             best = greedy(

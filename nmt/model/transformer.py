@@ -44,6 +44,11 @@ class Transformer(nn.Module):
         if config.tie != "none":
             self.output.weight = self.tgt_embedding.weight
 
+    @property
+    def max_positions(self) -> int | None:
+        """How long a sequence may be; None where there is no end."""
+        return self.config.max_positions if self.config.positions == "learned" else None
+
     def forward(self, src_BS: Tensor, tgt_in_BT: Tensor) -> Tensor:
         """Return the logits of the next piece at every target position, shape BTV."""
         keep_B11S = keep_real(src_BS)

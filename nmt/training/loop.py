@@ -83,9 +83,11 @@ class Trainer:
         yield f"model: {num_parameters:,} parameters, on {self.learner.device} in {precision}"
         per_epoch = len(self.feed.epoch(self.progress.epoch))
         seconds = self._seconds_left(self._try_largest_group())
+        limit = self._max_steps()
+        updates = "no limit of" if math.isinf(limit) else f"at most {limit:,}"
         yield (
             f"training: {per_epoch:,} updates of {self.training.batch_tokens:,} tokens an epoch, "
-            f"at most {self._max_steps():,} updates, about {_duration(seconds)} and validations"
+            f"{updates} updates, about {_duration(seconds)} and validations"
         )
         if self.progress.step:
             yield f"going on from update {self.progress.step:,}"

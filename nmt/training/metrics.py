@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from nmt.run_folder import write_text
+
 
 class Metrics:
     """Appends to the file; lines of updates that a resume will do again are taken out first."""
@@ -12,7 +14,7 @@ class Metrics:
         self._path = path
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
         kept = [line for line in lines if _step_of(line) <= step]
-        path.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
+        write_text(path, "".join(f"{line}\n" for line in kept))
 
     def write(self, record: dict[str, Any]) -> None:
         """Add a record; a NaN in it is an error of ours."""

@@ -108,7 +108,6 @@ def test_what_is_dropped_does_not_depend_on_the_batches(tmp_path: Path, held_out
     assert all(cleaned.ledger == found[0].ledger for cleaned in found)
 
 
-@pytest.mark.xfail(strict=True, reason="duplicates are sought before held-out sentences go")
 def test_a_pair_that_went_takes_no_other_with_it(tmp_path: Path, held_out: HeldOut) -> None:
     pairs = [("a", "Bekannt."), ("a", "gut")]
     rules = CleanConfig(dedup="source")

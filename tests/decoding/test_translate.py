@@ -3,6 +3,7 @@
 import gzip
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -11,14 +12,15 @@ from conftest import Cli
 from torch import Tensor
 
 import nmt
-from nmt.config import DecodingConfig
+from nmt.config import DecodingConfig, ModelConfig, VocabConfig
 from nmt.decoding.search import beam_search
 from nmt.decoding.translate import Translator
 from nmt.errors import UserError
+from nmt.lines import normalise
 from nmt.model.state import DecoderState
-from nmt.model.transformer import keep_real
+from nmt.model.transformer import Transformer, keep_real
 from nmt.tokens.batches import pad
-from nmt.tokens.vocab import PAD, START, STOP, UNK
+from nmt.tokens.vocab import PAD, START, STOP, UNK, Vocabs, train_vocab
 
 ODD_LINES = "ba be bi\n\n   \nko ku\n\u00a0\n\t\nmo mu ma"
 ODD_RESULT = ["ba be bi", "", "", "ko ku", "", "", "mo mu ma"]
@@ -165,6 +167,43 @@ def test_the_python_interface(copy_run: Path) -> None:
     assert translator.translate(["ba be bi", "", "ko ku"], beam=4) == ["ba be bi", "", "ko ku"]
     with pytest.raises(UserError, match="beam and batch size must be at least 1"):
         translator.translate(["ba"], beam=0)
+
+
+def test_any_bytes_a_model_may_say_are_one_valid_line(tmp_path: Path) -> None:
+    """A model of random weights over byte pieces says bytes at random, line ends among them."""
+    vocab = train_vocab(["a b c"] * 9, VocabConfig(size=300))
+    torch.manual_seed(0)
+    config = ModelConfig(d_model=16, d_ff=32, num_heads=2, num_layers=(1, 1))
+    model = Transformer(config, src_vocab=len(vocab), tgt_vocab=len(vocab)).eval()
+    torch.nn.init.normal_(model.output.weight, std=3.0)
+    translator = Translator(model, Vocabs(vocab, vocab), DecodingConfig(beam=3))
+    lines = ["\U0001f600 \u0283 \u0449 \u4f60\u597d", *("abc" * n for n in range(1, 60))]
+    with warnings.catch_warnings(record=True):
+        warnings.simplefilter("always")
+        translations = translator.translate(lines)
+    assert len(translations) == len(lines)
+    for text in translations:
+        assert text == normalise(text)
+        assert "\n" not in text
+        assert "\u2047" not in text  # the mark of an unknown piece
+        assert text.encode("utf-8").decode("utf-8") == text
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_learned_positions_end_and_what_is_beyond_is_said(beam: int) -> None:
+    vocab = train_vocab(["a b c"] * 9, VocabConfig(size=300))
+    config = ModelConfig(
+        d_model=16,
+        d_ff=32,
+        num_heads=2,
+        num_layers=(1, 1),
+        positions="learned",
+        max_positions=12,
+    )
+    model = Transformer(config, src_vocab=len(vocab), tgt_vocab=len(vocab)).eval()
+    translator = Translator(model, Vocabs(vocab, vocab), DecodingConfig(beam=beam))
+    with pytest.warns(UserWarning, match="line 2: has 31 tokens, more than the 12 positions"):
+        assert len(translator.translate(["a b", "a b c " * 10])) == 2
 
 
 @pytest.mark.parametrize("device", ["cuda", "mps", "cuda:7"])

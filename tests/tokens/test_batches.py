@@ -170,7 +170,6 @@ def test_weights_say_how_often_a_row_is_in_an_epoch() -> None:
     assert 0.4 < np.not_equal(half, following).mean() < 0.6
 
 
-@pytest.mark.xfail(strict=True, raises=ValueError, reason="an epoch without rows has no largest")
 def test_an_epoch_may_be_empty_where_weights_are_small() -> None:
     plan = planner(same(10, 1), weights=[0.5])
     sizes = {len(rows_of(plan.epoch(number))) for number in range(20)}

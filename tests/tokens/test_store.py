@@ -154,7 +154,6 @@ def test_a_missing_store_and_a_folder_are_refused(tmp_path: Path) -> None:
             TokenStore(path)
 
 
-@pytest.mark.xfail(strict=True, raises=KeyError, reason="only what is no Arrow file is refused")
 def test_an_arrow_file_of_other_columns_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "train.arrow"
     other = pa.record_batch([pa.array(["a"])], names=["text"])

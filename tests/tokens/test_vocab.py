@@ -206,7 +206,6 @@ def test_characters_take_at_most_a_quarter_and_the_commonest_ones(kind: Kind) ->
     assert come_back(vocab, texts) == texts
 
 
-@pytest.mark.xfail(strict=True, reason="SentencePiece takes no coverage below 0.98")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("size", "byte_fallback"), [(SIZE, True), (120, False)])
 def test_a_text_of_many_common_characters_trains_too(
