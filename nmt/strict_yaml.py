@@ -4,7 +4,7 @@ import dataclasses
 import difflib
 import math
 import typing
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, NewType, TypeVar
 
@@ -103,7 +103,7 @@ def _where(node: yaml.Node) -> str:
 
 def _section(node: yaml.Node, kind: type[Section], folder: Path, prefix: str) -> Section:
     if not isinstance(node, yaml.MappingNode):
-        raise UserError(f"{_where(node)}: {prefix} must hold keys and values.")
+        raise _wrong(node, prefix, "keys and values")
     types = typing.get_type_hints(kind)
     values: dict[str, Any] = {}
     for key_node, value_node in node.value:
@@ -115,17 +115,23 @@ def _section(node: yaml.Node, kind: type[Section], folder: Path, prefix: str) ->
         if key in values:
             raise UserError(f'{_where(key_node)}: the key "{dotted}" stands here twice.')
         values[key] = _value(value_node, types[key], folder, dotted)
+    return _made(lambda: kind(**values), node, prefix)
+
+
+def _made(make: Callable[[], Section], node: yaml.Node, key: str) -> Section:
+    """Make a dataclass; what it says in a ValueError becomes a message with its place."""
     try:
-        return kind(**values)
+        return make()
     except ValueError as error:
-        raise UserError(f"{_where(node)}: {prefix} expects {error}.") from None
+        raise UserError(f"{_where(node)}: {key} expects {error}.") from None
 
 
 def _value(node: yaml.Node, kind: Any, folder: Path, key: str) -> Any:
     """Convert a node to the type of its key, or raise UserError."""
     if dataclasses.is_dataclass(kind):
         if isinstance(node, yaml.ScalarNode) and hasattr(kind, "from_text"):
-            return kind.from_text(_scalar(node, str, folder, key))
+            text = _scalar(node, str, folder, key)
+            return _made(lambda: kind.from_text(text), node, key)
         return _section(node, typing.cast("type[Any]", kind), folder, key)
     if kind == tuple[int, int]:
         return _pair(node, folder, key)

@@ -66,7 +66,7 @@ def test_corpora_says_name_licence_and_size_of_each(cli: Cli) -> None:
     for entry in CATALOGUE:
         assert f"{entry.name} (" in said
         assert f"licence: {entry.licence}\n" in said
-    assert "multi30k (cs, de, en, fr), 2.6 MB, licence: for research" in said
+    assert "multi30k (cs, de, en, fr): 2.6 MB, licence: for research" in said
     assert "splits: train, val, test_2016_flickr" in said
 
 

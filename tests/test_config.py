@@ -7,14 +7,13 @@ import pytest
 from nmt.config import (
     Config,
     CorpusSpec,
-    FilePath,
     ModelConfig,
     TrainingConfig,
     flatten,
     load_config,
-    nearest,
 )
 from nmt.errors import UserError
+from nmt.strict_yaml import FilePath, nearest
 
 BASE = "src: en\ntgt: de\ndata: {train: [captions], dev: [captions/dev]}\n"
 
@@ -78,9 +77,9 @@ WRONG_ELSEWHERE = [
     ("clean: {dedup: both}", 'clean.dedup expects one of pair, source, target, none, found "both"'),
     ("vocab: {model: }", 'vocab.model expects a path, found ""'),
     ("vocab: {model: [a]}", "vocab.model expects a path, found a list"),
-    ("vocab: 8000", "vocab must hold keys and values"),
-    ("vocab: [8000]", "vocab must hold keys and values"),
-    ("vocab:", "vocab must hold keys and values"),
+    ("vocab: 8000", "vocab expects keys and values"),
+    ("vocab: [8000]", "vocab expects keys and values"),
+    ("vocab:", "vocab expects keys and values"),
     ("model: {num_layers: six}", 'model.num_layers expects a whole number, found "six"'),
     ("model: {num_layers: [6, six]}", 'model.num_layers expects a whole number, found "six"'),
     (
@@ -125,7 +124,7 @@ CORPUS = "expects each corpus as a name, {src: FILE, tgt: FILE} or {tsv: FILE}, 
         ("[{name: captions, weight: 0}]", f"data.train {CORPUS}"),
         ("[{name: captions, weight: -1}]", f"data.train {CORPUS}"),
         ("[{name: captions, weight: nan}]", 'data.train.weight expects a number, found "nan"'),
-        ("[[captions]]", "data.train expects a text, found a list"),
+        ("[[captions]]", "data.train expects keys and values, found a list"),
         ("[{nam: captions}]", 'unknown key "data.train.nam"; the nearest is "name"'),
     ],
 )
@@ -176,8 +175,8 @@ RULES = [
     ("model.d_model=0", "model.d_model must be even"),
     ("model.num_layers=0", "model.num_layers must be at least 1"),
     ("model.num_layers=[1, 0]", "model.num_layers must be at least 1"),
-    ("model.dropout=1", "model.dropout must lie in [0, 1)"),
-    ("model.dropout=-0.1", "model.dropout must lie in [0, 1)"),
+    ("model.dropout=1", "model.dropout must lie between 0 and 0.95"),
+    ("model.dropout=-0.1", "model.dropout must lie between 0 and 0.95"),
     ("vocab.separate=true", "model.tie: all needs a joint vocabulary"),
     ("training.label_smoothing=1", "training.label_smoothing must lie in [0, 1)"),
     ("training.ema=1", "training.ema must lie in [0, 1)"),
@@ -286,7 +285,7 @@ def test_overrides_win_in_order_and_leave_the_rest(file: Path) -> None:
         ("training.lr=x", ': training.lr expects a number, found "x".'),
         ("training.rl=1", ': unknown key "training.rl"; the nearest is "lr".'),
         ("lr=1", ': unknown key "lr"; '),
-        ("training=1", ": training must hold keys and values."),
+        ("training=1", ": training expects keys and values."),
         ("training.lr.x=1", ": training.lr expects a number, found keys."),
         ("data.train=[", ", line 1: this is not YAML: "),
     ],

@@ -56,7 +56,7 @@ def test_a_run_folder_can_be_moved(cli: Cli, copy_run: Path, tmp_path: Path) -> 
 
 def test_scores_are_kept_with_their_recipe(cli: Cli, copy_run: Path) -> None:
     said = cli("eval", copy_run).stdout.splitlines()
-    assert said[0] == "test.tgt: 100 sentences, no side of them is in training"
+    assert said[0] == "test.tgt: 100 sentences, 0 with a side in training"
     assert [line.split()[0] for line in said[1:7:2]] == ["BLEU", "chrF2", "TER"]
     assert all(re.fullmatch(r"nrefs:1\|\S+\|version:\S+", line) for line in said[2:7:2])
     score = json.loads((copy_run / "run.json").read_text())["scores"][-1]
@@ -66,6 +66,21 @@ def test_scores_are_kept_with_their_recipe(cli: Cli, copy_run: Path) -> None:
     assert score["checkpoint"].startswith("step-")
     hypotheses = (copy_run / "translations/test.test.tgt.hyp").read_text().splitlines()
     assert len(hypotheses) == score["num_lines"] == 100
+
+
+def test_a_score_with_overlap_is_stamped(cli: Cli, tmp_path: Path) -> None:
+    config = write_task(tmp_path, reverse, {"train": 50, "dev": 5, "test": 5})
+    for side in ("src", "tgt"):
+        shown = (tmp_path / f"test.{side}").read_text().splitlines()[:3]
+        with (tmp_path / f"train.{side}").open("a") as file:
+            # One differs in case and blanks only.
+            file.write(f"{shown[0].upper()} \n{shown[1]}\n{shown[2]}\n")
+    run = tmp_path / "run"
+    options = ["--set", "training.max_steps=1", "--set", "clean.keep_test_overlap=true"]
+    cli("train", config, "--run", run, *options)
+    said = cli("eval", run).stdout.splitlines()[0]
+    assert said == "test.tgt: 5 sentences, 3 with a side in training: NOT A CLEAN SCORE"
+    assert json.loads((run / "run.json").read_text())["scores"][0]["overlap"] == 3
 
 
 @pytest.mark.parametrize("command", ["translate", "eval"])

@@ -73,6 +73,7 @@ def test_statistics_say_what_came_in_and_what_stayed(config: Path) -> None:
                     ["empty source", "empty target", "copy", "in dev or test", "duplicate"], 1
                 ),
                 "repaired": {"source": 1, "target": 1},
+                "trimmed": {},
             }
         ],
         "num_pairs": 62,

@@ -201,7 +201,7 @@ def test_too_much_dropped_is_an_error(cli: Cli, tmp_path: Path, vocab_model: str
     done = cli("prepare", config, "--run", run, *sets, status=2)
     assert done.stderr == (
         "error: 7 of 10 training pairs (70.0%) were dropped, more than clean.max_drop allows "
-        f"(69.0% and not all); {run}/data/ledger.tsv tells which and why.\n"
+        f"(69.0%); the ledger, {run}/data/ledger.tsv, tells which and why.\n"
     )
     assert len(ledger_rows(RunFolder(run))) == 8
     assert not (run / "data/statistics.json").exists()

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -92,12 +93,9 @@ class Translator:
         self, beam: int | None, length_penalty: float | None, batch_size: int | None
     ) -> DecodingConfig:
         """Return the run's decoding options with those replaced that are given."""
-        old = self._decoding
-        options = DecodingConfig(
-            beam=old.beam if beam is None else beam,
-            length_penalty=old.length_penalty if length_penalty is None else length_penalty,
-            batch_size=old.batch_size if batch_size is None else batch_size,
-        )
+        given = {"beam": beam, "length_penalty": length_penalty, "batch_size": batch_size}
+        changes = {key: value for key, value in given.items() if value is not None}
+        options = replace(self._decoding, **changes)  # type: ignore[arg-type]
         if options.beam < 1 or options.batch_size < 1 or options.length_penalty < 0:
             raise UserError(
                 f"beam and batch size must be at least 1 and the length penalty at least 0, found "

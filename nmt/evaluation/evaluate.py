@@ -42,8 +42,11 @@ class SetScore:
 
     def describe(self) -> Iterator[str]:
         """Yield the lines that a person wants to read."""
-        stamp = "no side of them" if not self.overlap else f"A SIDE OF {self.overlap:,} OF THEM"
-        yield f"{self.name}: {self.report.num_lines:,} sentences, {stamp} is in training"
+        stamp = ": NOT A CLEAN SCORE" if self.overlap else ""
+        yield (
+            f"{self.name}: {self.report.num_lines:,} sentences, "
+            f"{self.overlap:,} with a side in training{stamp}"
+        )
         yield from describe_report(self.report)
 
 

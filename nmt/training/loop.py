@@ -97,17 +97,20 @@ class Trainer:
         progress, training = self.progress, self.training
         with self._signals(), self._bar() as bar:
             self._clock = time.monotonic()
-            while not self._signal and not why_finished(progress, training):
+            is_finished = bool(why_finished(progress, training))
+            while not self._signal and not is_finished:
                 result = self._update()
                 bar.set_postfix_str(self._postfix(result), refresh=False)
                 bar.update()
                 if progress.step % training.log_every == 0:
                     self._log(result)
-                if progress.step % training.validate_every == 0 or self._is_finished():
+                if progress.step % training.validate_every == 0 or why_finished(progress, training):
                     self._validate()
+                # Asked once: between this and the end of the loop time passes.
+                is_finished = bool(why_finished(progress, training))
                 is_best = progress.best_step == progress.step
                 is_due = progress.step % training.save_every == 0
-                if is_best or is_due or self._is_finished() or self._signal:
+                if is_best or is_due or is_finished or self._signal:
                     save_checkpoint(self.folder, self.learner, progress, training.keep)
                 self._tick()
         return 128 + self._signal if self._signal else 0
@@ -190,9 +193,6 @@ class Trainer:
                 "elapsed_s": round(progress.elapsed_s, 3),
             }
         )
-
-    def _is_finished(self) -> bool:
-        return bool(why_finished(self.progress, self.training))
 
     def _tick(self) -> float:
         """Add the time since the last tick to the run's, and return it."""

@@ -57,19 +57,20 @@ def test_another_case_is_no_copy() -> None:
 @pytest.mark.parametrize(
     ("src", "tgt", "repaired"),
     [
-        ("a\u2028b", "c", ["source"]),
-        ("a", "c\x85d", ["target"]),
-        ("a\0", "\ufeffb", ["source and target"]),
-        ("a\x0cb", "c", ["source"]),
-        ("cafe\u0301", "c", ["source"]),
-        ("a  b ", "c\u00a0d\r", []),
-        ("a\u2581b", "c", ["source"]),
+        ("a\u2028b", "c", Entry(1, "repaired", "source")),
+        ("a", "c\x85d", Entry(1, "repaired", "target")),
+        ("a\0", "\ufeffb", Entry(1, "repaired", "source and target")),
+        ("a\x0cb", "c", Entry(1, "repaired", "source")),
+        ("cafe\u0301", "c ", Entry(1, "repaired", "source")),
+        ("a\u2581b", "c", Entry(1, "repaired", "source")),
+        ("a  b ", "c", Entry(1, "trimmed", "blanks or line ends")),
+        ("a", "c\u00a0d\r", Entry(1, "trimmed", "blanks or line ends")),
     ],
 )
-def test_a_repair_is_told_and_a_trim_is_not(src: str, tgt: str, repaired: list[str]) -> None:
+def test_a_repair_is_one_and_a_trim_another(src: str, tgt: str, repaired: Entry) -> None:
     kept, entries = clean(batch((src, tgt)), RULES)
     assert kept.num_rows == 1
-    assert entries == [Entry(1, "repaired", sides) for sides in repaired]
+    assert entries == [repaired]
 
 
 def test_text_is_normalised() -> None:

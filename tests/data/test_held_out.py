@@ -89,7 +89,9 @@ def test_every_set_is_held_out(tmp_path: Path) -> None:
 
 def test_a_test_set_named_twice_is_refused(tmp_path: Path) -> None:
     dev, test = CorpusSpec(name="captions"), CorpusSpec(name="captions/test")
-    with pytest.raises(UserError, match="data.test lists captions/test twice; name it once"):
+    with pytest.raises(
+        UserError, match="two sets have one name among captions/test, captions/test; name each once"
+    ):
         write(tmp_path, [dev], [test, test])
 
 

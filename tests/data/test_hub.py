@@ -153,6 +153,7 @@ print(corpus.revision, sum(batch.num_rows for batch in corpus.batches()))
 def run(cache: Path, endpoint: str) -> "subprocess.CompletedProcess[str]":
     """The hub's client reads its endpoint when it is imported, so it needs a new process."""
     environment = {**os.environ, "HF_ENDPOINT": endpoint, "HF_HOME": str(cache / "hf")}
+    environment.pop("HF_HUB_OFFLINE", None)
     command = [sys.executable, "-W", "error", "-c", PROGRAM, str(cache)]
     return subprocess.run(
         command, env=environment, capture_output=True, text=True, timeout=60, check=False

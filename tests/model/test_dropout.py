@@ -86,8 +86,8 @@ def test_transposed_input_and_bf16_keep_layout_and_type() -> None:
     assert torch.equal(out[out != 0], 2 * x[out != 0])
 
 
-def test_a_rate_just_below_1_keeps_something() -> None:
+def test_the_highest_rate_that_a_config_takes_keeps_something() -> None:
     torch.manual_seed(0)
-    out = Dropout(0.999)(torch.ones(10_000))
+    out = Dropout(0.95)(torch.ones(10_000))
     assert out.isfinite().all()
-    assert 0 < (out != 0).sum() < 100
+    assert 400 < (out != 0).sum() < 600
