@@ -3,7 +3,6 @@
 import json
 import sys
 import warnings
-from dataclasses import asdict
 from importlib.metadata import version
 from io import TextIOWrapper
 from pathlib import Path
@@ -117,10 +116,14 @@ def translate(
     precision: PrecisionOption = "auto",
 ) -> None:
     """Translate text, one sentence a line; as many lines come out as go in."""
+    from tqdm import tqdm
+
     from nmt.decoding.translate import Translator
     from nmt.lines import read_lines, write_whole
 
     lines = read_lines(input_)
+    if batch_size is None and input_ == "-" and sys.stdin.isatty():
+        batch_size = 1  # a person at the keyboard waits for each line
     translator = Translator.load(run, checkpoint=checkpoint, device=device, precision=precision)
     options = translator.options(beam, length_penalty, batch_size)
     rows = (
@@ -134,15 +137,17 @@ def translate(
             sys.stdout.buffer.flush()
         return
     with write_whole(output) as stream:
-        stream.writelines(f"{row}\n".encode() for row in rows)
+        for row in tqdm(rows, desc="translating", unit=" lines", disable=None):
+            stream.write(f"{row}\n".encode())
 
 
 @app.command(name="eval")
 def evaluate(
     run: Annotated[Path | None, typer.Argument(metavar="[RUN]", help="A run folder.")] = None,
     hyp: Annotated[Path | None, typer.Option(help="Score this file instead of a run.")] = None,
-    ref: Annotated[list[Path] | None, typer.Option(help="A reference for --hyp.")] = None,
-    ref2: Annotated[Path | None, typer.Option(help="A second reference.")] = None,
+    ref: Annotated[
+        list[Path] | None, typer.Option(help="A reference for --hyp; again for a second one.")
+    ] = None,
     tgt: Annotated[str, typer.Option(help="Target language of --hyp, for zh, ja and ko.")] = "",
     lowercase: Annotated[bool, typer.Option("--lowercase", help="Fold case before.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print every digit as JSON.")] = False,
@@ -154,17 +159,16 @@ def evaluate(
     precision: PrecisionOption = "auto",
 ) -> None:
     """Score the test sets of a run, or a file of translations, by BLEU, chrF and TER."""
-    references = [*(ref or []), *([ref2] if ref2 else [])]
-    if (run is None) == (hyp is None) or bool(hyp) != bool(references):
+    if (run is None) == (hyp is None) or bool(hyp) != bool(ref):
         raise UserError("nmt eval takes either RUN, or --hyp FILE with --ref FILE.")
-    if hyp:
-        from nmt.evaluation.evaluate import describe_report
+    if run is None:
+        assert hyp and ref
+        from nmt.evaluation.evaluate import describe_report, report_record
         from nmt.evaluation.score import score_files
 
-        report = score_files(hyp, references, tgt_lang=tgt, lowercase=lowercase)
-        print(json.dumps(asdict(report)) if as_json else "\n".join(describe_report(report)))
+        report = score_files(hyp, ref, tgt_lang=tgt, lowercase=lowercase)
+        print(json.dumps(report_record(report)) if as_json else "\n".join(describe_report(report)))
         return
-    assert run is not None
     from nmt.decoding.translate import Translator
     from nmt.evaluation.evaluate import evaluate as evaluate_run
     from nmt.run_folder import RunFolder

@@ -285,7 +285,7 @@ def test_overrides_win_in_order_and_leave_the_rest(file: Path) -> None:
         ("training.lr=x", ': training.lr expects a number, found "x".'),
         ("training.rl=1", ': unknown key "training.rl"; the nearest is "lr".'),
         ("lr=1", ': unknown key "lr"; '),
-        ("training=1", ": training expects keys and values."),
+        ("training=1", ': training expects keys and values, found "1".'),
         ("training.lr.x=1", ": training.lr expects a number, found keys."),
         ("data.train=[", ", line 1: this is not YAML: "),
     ],

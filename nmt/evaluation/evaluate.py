@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from tqdm import tqdm
+
 from nmt.config import DecodingConfig
 from nmt.decoding.translate import Translator
 from nmt.errors import UserError
@@ -25,20 +27,8 @@ class SetScore:
 
     def record(self) -> dict[str, Any]:
         """Return what run.json keeps: the digits, the signatures, the recipe."""
-        report = self.report
-        return {
-            "set": self.name,
-            "bleu": report.bleu.value,
-            "chrf": report.chrf.value,
-            "ter": report.ter.value,
-            "signature": report.bleu.signature,
-            "bleu_interval": [report.bleu.low, report.bleu.high],
-            "chrf_signature": report.chrf.signature,
-            "ter_signature": report.ter.signature,
-            "num_lines": report.num_lines,
-            "overlap": self.overlap,
-            **self.recipe,
-        }
+        scores = report_record(self.report)
+        return {"set": self.name, **scores, "overlap": self.overlap, **self.recipe}
 
     def describe(self) -> Iterator[str]:
         """Yield the lines that a person wants to read."""
@@ -64,13 +54,31 @@ def evaluate(
     recipe = {**translator.recipe, **asdict(options), "lowercase": lowercase}
     for spec in config.data.test:
         name = f"test.{set_name(spec)}"
-        hypotheses = list(translator.stream(read_lines(run.lines_file(name, "src")), options))
-        write_lines(run.translation_file(name), hypotheses)
         reference = list(read_lines(run.lines_file(name, "tgt")))
+        stream = translator.stream(read_lines(run.lines_file(name, "src")), options)
+        bar = tqdm(stream, desc=name, total=len(reference), unit=" lines", disable=None)
+        hypotheses = list(bar)
+        write_lines(run.translation_file(name), hypotheses)
         report = score_lines(hypotheses, [reference], tgt_lang=config.tgt, lowercase=lowercase)
         score = SetScore(set_name(spec), report, overlap[name], recipe)
         _keep(run, score)
         yield score
+
+
+def report_record(report: Report) -> dict[str, Any]:
+    """Return every digit of a report as JSON has it; `signature` is that of BLEU."""
+    return {
+        "bleu": report.bleu.value,
+        "chrf": report.chrf.value,
+        "ter": report.ter.value,
+        "signature": report.bleu.signature,
+        "bleu_interval": [report.bleu.low, report.bleu.high],
+        "chrf_signature": report.chrf.signature,
+        "ter_signature": report.ter.signature,
+        "num_lines": report.num_lines,
+        "empty_hypotheses": report.empty_hypotheses,
+        "warnings": report.warnings,
+    }
 
 
 def describe_report(report: Report) -> Iterator[str]:
