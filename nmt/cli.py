@@ -20,6 +20,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+data_app = typer.Typer(no_args_is_help=True, help="Look into the prepared data of a run.")
+app.add_typer(data_app, name="data")
+
 ConfigArg = Annotated[Path, typer.Argument(metavar="CONFIG", help="A YAML config.")]
 RunArg = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
 RunOption = Annotated[
@@ -32,6 +35,10 @@ SetOption = Annotated[
 MirrorOption = Annotated[
     str | None,
     typer.Option(help="A folder or URL with the corpora's files; else NMT_MIRROR, else the web."),
+]
+OfflineOption = Annotated[bool, typer.Option("--offline", help="Never touch the network.")]
+WorkersOption = Annotated[
+    int | None, typer.Option(help="Processes to prepare with; one a core if not given.", min=1)
 ]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 or mps.")]
 PrecisionOption = Annotated[str, typer.Option(help="auto, bf16 or fp32.")]
@@ -58,8 +65,11 @@ def prepare(
     run: RunOption = None,
     set_: SetOption = None,
     mirror: MirrorOption = None,
+    offline: OfflineOption = False,
+    workers: WorkersOption = None,
 ) -> None:
     """Clean the corpora, train SentencePiece and write the token store."""
+    from nmt.chain import Plan
     from nmt.config import load_config
     from nmt.data.corpora import Sources
     from nmt.prepare import prepare as prepare_run
@@ -67,7 +77,9 @@ def prepare(
 
     folder = RunFolder(run or Path("runs") / config.stem)
     loaded = load_config(config, set_ or [])
-    for line in prepare_run(loaded, folder, Sources.from_environment(mirror)).describe():
+    plan = Plan(num_workers=workers) if workers else Plan()
+    sources = Sources.from_environment(mirror, offline=offline)
+    for line in prepare_run(loaded, folder, sources, plan).describe():
         print(line)
 
 
@@ -77,6 +89,7 @@ def train(
     run: RunOption = None,
     set_: SetOption = None,
     mirror: MirrorOption = None,
+    offline: OfflineOption = False,
     device: Annotated[str | None, typer.Option(help="auto, cpu, cuda, cuda:1 or mps.")] = None,
     precision: Annotated[str | None, typer.Option(help="auto, bf16 or fp32.")] = None,
 ) -> None:
@@ -93,7 +106,8 @@ def train(
     loaded = load_config(config, overrides)
     choose_device(loaded.training.device)
     folder = RunFolder(run or Path("runs") / config.stem)
-    raise typer.Exit(train_run(loaded, folder, Sources.from_environment(mirror)))
+    sources = Sources.from_environment(mirror, offline=offline)
+    raise typer.Exit(train_run(loaded, folder, sources))
 
 
 @app.command()
@@ -185,16 +199,65 @@ def evaluate(
 
 
 @app.command()
-def corpora() -> None:
+def corpora(
+    name: Annotated[
+        str, typer.Argument(metavar="[NAME]", help="Tell all of one, sacrebleu/SET among them.")
+    ] = "",
+) -> None:
     """List the corpora that a config can name."""
+    if name:
+        from nmt.data import listing
+
+        print("\n".join(listing.describe(name)))
+        return
     from nmt.data.catalogue import describe
 
     for row in describe():
         facts = [row.size, f"licence: {row.licence}"]
         print(f"{row.name} ({row.languages}): {', '.join(filter(None, facts))}")
-        for name in ("splits", "pairs", "source"):
-            if value := getattr(row, name):
-                print(f"  {name}: {value}")
+        for fact in ("splits", "pairs", "source"):
+            if value := getattr(row, fact):
+                print(f"  {fact}: {value}")
+
+
+@data_app.command(name="pack")
+def data_pack(
+    config: ConfigArg,
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="The mirror to write.")],
+    set_: SetOption = None,
+    mirror: MirrorOption = None,
+) -> None:
+    """Write a mirror with just what a config needs, for machines without network."""
+    from nmt.config import load_config
+    from nmt.data.corpora import Sources
+    from nmt.data.pack import pack
+
+    packed = pack(load_config(config, set_ or []), directory, Sources.from_environment(mirror))
+    for line in packed.describe():
+        print(line)
+
+
+@data_app.command(name="report")
+def data_report(run: RunArg) -> None:
+    """Tell what cleaning dropped and repaired, with examples and lengths."""
+    from nmt.report import report
+    from nmt.run_folder import RunFolder
+
+    for line in report(RunFolder(run)):
+        print(line)
+
+
+@data_app.command(name="explain")
+def data_explain(
+    run: RunArg,
+    place: Annotated[str, typer.Argument(metavar="CORPUS:LINE", help="multi30k/train:17.")],
+) -> None:
+    """Tell what happened to one line of a training corpus."""
+    from nmt.report import explain
+    from nmt.run_folder import RunFolder
+
+    for line in explain(RunFolder(run), place):
+        print(line)
 
 
 def main() -> None:

@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import re
 import sys
 import unicodedata
 import zlib
@@ -15,13 +16,13 @@ from nmt.errors import UserError
 BOM = "\ufeff"
 # SentencePiece writes a blank as U+2581, so a typed one would come back as a blank.
 META_BLANK = "\u2581"
-_LINE_SEPARATORS = "\u2028\u2029"
+_LINE_SEPARATORS = frozenset("\x85\u2028\u2029")
+_CONTROLS = frozenset(map(chr, [*range(0x20), *range(0x7F, 0xA0)])) - set("\t\n\r\x85")
 _REPAIRS = {
-    **{code: " " for code in range(0x20) if chr(code) not in "\t\n\r"},
-    **dict.fromkeys(range(0x7F, 0xA0), " "),
-    **{ord(char): " " for char in _LINE_SEPARATORS},
+    **{ord(char): " " for char in _CONTROLS | _LINE_SEPARATORS},
     ord(META_BLANK): "_",
 }
+_MENDED = re.compile("[" + re.escape("".join(map(chr, [ord(BOM), *_REPAIRS]))) + "]")
 
 
 def read_lines(path: str | Path) -> Iterator[str]:
@@ -68,9 +69,27 @@ def repair(text: str) -> str:
 
     `repair(text) != text` says that a line was mended, not merely trimmed.
     """
-    if text.isascii() and text.isprintable():
-        return text
-    return unicodedata.normalize("NFC", text.replace(BOM, "")).translate(_REPAIRS)
+    if _MENDED.search(text):  # seldom, and slow: translate looks up each character
+        text = text.replace(BOM, "").translate(_REPAIRS)
+    return unicodedata.normalize("NFC", text)
+
+
+def name_repairs(text: str) -> list[str]:
+    """Say what `repair` mends in a text; nothing where it gives the text back.
+
+    `name_repairs("cafe\u0301\0") == ["decomposed letters", "controls"]`
+    """
+    if repair(text) == text:
+        return []
+    without_bom = text.replace(BOM, "")
+    found = {
+        "byte order marks": without_bom != text,
+        "decomposed letters": not unicodedata.is_normalized("NFC", without_bom),
+        "controls": not _CONTROLS.isdisjoint(text),
+        "line separators": not _LINE_SEPARATORS.isdisjoint(text),
+        "U+2581": META_BLANK in text,
+    }
+    return [name for name, is_found in found.items() if is_found]
 
 
 @contextmanager

@@ -3,29 +3,28 @@
 import hashlib
 import json
 import sys
-import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
+from nmt.chain import ONE_A_CORE, Chain, Plan
 from nmt.config import Config, CorpusSpec, flatten
-from nmt.data.cleaning import clean_corpora, sample_pairs
 from nmt.data.corpora import Corpus, Sources, open_corpus
 from nmt.data.held_out import write_held_out
 from nmt.data.ledger import Ledger
 from nmt.errors import UserError
 from nmt.lines import normalise, read_lines
 from nmt.run_folder import RunFolder, describe_command, write_json
-from nmt.tokens.encode import encode_pairs
+from nmt.tasks import hash_of, worker_pool
 from nmt.tokens.store import make_rows, write_store
-from nmt.tokens.vocab import Vocabs, load_vocab, train_vocab
+from nmt.tokens.vocab import Vocabs, load_vocab
 
 _SIDES = ("src", "tgt")
+Inputs = dict[str, dict[str, Any]]
 _KEYS_OF_DATA = ("src", "tgt", "data.", "clean.", "vocab.")
 
 
@@ -35,7 +34,7 @@ class Statistics:
 
     corpora: list[dict[str, Any]]
     """In the order of data.train: name, weight, pairs, kept, and counts by reason of what was
-    dropped, repaired and trimmed."""
+    dropped, repaired and trimmed, and what looks wrong with the whole."""
     num_pairs: int
     vocab_sizes: list[int]
     held_out: dict[str, int]
@@ -54,15 +53,19 @@ class Statistics:
             for action in ("dropped", "repaired", "trimmed"):
                 for reason, count in corpus[action].items():
                     yield f"  {action}, {reason}: {count:,}"
+            yield from (f"  ALARM: {alarm}" for alarm in corpus["alarms"])
         yield f"vocabulary: {' and '.join(f'{size:,}' for size in self.vocab_sizes)} pieces"
         for name, count in self.held_out.items():
             yield f"{name}: {count:,} sentences, {self.overlap[name]:,} with a side in training"
 
 
-def prepare(config: Config, run: RunFolder, sources: Sources) -> Statistics:
+def prepare(
+    config: Config, run: RunFolder, sources: Sources, plan: Plan = ONE_A_CORE
+) -> Statistics:
     """Fill the data folder of a run, or find that nothing has to be done.
 
-    Raises UserError where the run was trained on other data.
+    What an interrupted preparation has done is not done again. Raises UserError where the run was
+    trained on other data.
     """
     changes = _changes(config, run)
     if changes == []:
@@ -76,7 +79,7 @@ def prepare(config: Config, run: RunFolder, sources: Sources) -> Statistics:
     if changes:
         print(f"{run.path}: preparing again: {'; '.join(changes)}", file=sys.stderr)
     _statistics_file(run).unlink(missing_ok=True)
-    return _prepare(config, run, sources)
+    return _prepare(config, run, sources, plan)
 
 
 def load_vocabs(config: Config, run: RunFolder) -> Vocabs:
@@ -87,25 +90,22 @@ def load_vocabs(config: Config, run: RunFolder) -> Vocabs:
     return Vocabs(*(loaded[path] for path in files))
 
 
-def _prepare(config: Config, run: RunFolder, sources: Sources) -> Statistics:
+def _prepare(config: Config, run: RunFolder, sources: Sources, plan: Plan) -> Statistics:
+    if config.vocab.model:
+        load_vocab(Path(config.vocab.model))  # an error now, not after the cleaning
     open_split = partial(_open, config, sources)
     train = [open_split(spec, "train") for spec in config.data.train]
     held_out, num_held_out, others = write_held_out(config.data, run, open_split)
-    run.data.mkdir(parents=True, exist_ok=True)
-    names = [corpus.name for corpus in train]
-    # The ledger stays where a run ends here: it tells the user why.
-    with (
-        tempfile.TemporaryDirectory(dir=run.data, prefix=".clean.") as folder,
-        run.ledger.open("wb") as stream,
-    ):
-        ledger = Ledger(stream, names)
-        clean_file = Path(folder) / "clean.arrow"
-        num_read = clean_corpora(train, config.clean, held_out, ledger, clean_file)
+    inputs = _fingerprints([*train, *others], config)
+    with worker_pool(plan.num_workers) as pool:
+        chain = Chain(config, run, held_out, rows_per_shard=plan.rows_per_shard, pool=pool)
+        num_read = chain.clean(train, hash_of(inputs))
+        alarms = chain.alarms()
+        # The ledger stays where a run ends here: it tells the user why.
+        ledger = chain.ledger_after_cleaning()
         _check_what_is_left(num_read, ledger, config, run)
-        vocabs = _make_vocabs(config, clean_file)
-        encode_pairs(
-            clean_file, run.store, vocabs, rules=config.clean, held_out=held_out, ledger=ledger
-        )
+        vocabs = chain.make_vocabs()
+        ledger = chain.encode(vocabs)
         _check_what_is_left(num_read, ledger, config, run)
     rows: list[dict[str, Any]] = [
         {
@@ -116,6 +116,7 @@ def _prepare(config: Config, run: RunFolder, sources: Sources) -> Statistics:
             "dropped": ledger.counts(index, "dropped"),
             "repaired": ledger.counts(index, "repaired"),
             "trimmed": ledger.counts(index, "trimmed"),
+            "alarms": alarms[index],
         }
         for index, corpus in enumerate(train)
     ]
@@ -126,9 +127,11 @@ def _prepare(config: Config, run: RunFolder, sources: Sources) -> Statistics:
         held_out=num_held_out,
         overlap=held_out.overlap(),
     )
+    chain.keep_examples()
     _store_dev(run, vocabs)
-    _seal(config, run, [*train, *others], vocabs)
+    _seal(config, run, [*train, *others], inputs, vocabs)
     write_json(_statistics_file(run), asdict(statistics))
+    chain.clear()
     return statistics
 
 
@@ -138,27 +141,14 @@ def _open(config: Config, sources: Sources, spec: CorpusSpec, split: str) -> Cor
     )
 
 
-def _make_vocabs(config: Config, clean_file: Path) -> Vocabs:
-    """Take the trained vocabulary of the config, or train on a sample of the clean pairs."""
-    if config.vocab.model:
-        vocab = load_vocab(Path(config.vocab.model))
-        return Vocabs(vocab, vocab)
-    src, tgt = sample_pairs(clean_file, config.vocab.sample)
-    if config.vocab.separate:
-        return Vocabs(train_vocab(src, config.vocab), train_vocab(tgt, config.vocab))
-    vocab = train_vocab(src + tgt, config.vocab)
-    return Vocabs(vocab, vocab)
-
-
 def _store_dev(run: RunFolder, vocabs: Vocabs) -> None:
     """Write the dev pairs as ids, so that validation reads them as training reads its own."""
     src, tgt = (list(map(normalise, read_lines(run.lines_file("dev", side)))) for side in _SIDES)
     numbers = [line for line, pair in enumerate(zip(src, tgt, strict=True), 1) if all(pair)]
     src_ids = vocabs.src.encode([src[line - 1] for line in numbers])
     tgt_ids = vocabs.tgt.encode([tgt[line - 1] for line in numbers])
-    corpus = pa.array(np.zeros(len(numbers), np.int32))
     with write_store(run.dev_store) as store:
-        store.write(make_rows(src_ids, tgt_ids, corpus, pa.array(numbers, pa.int64())))
+        store.write(make_rows(src_ids, tgt_ids, 0, pa.array(numbers, pa.int64())))
 
 
 def _check_what_is_left(
@@ -182,17 +172,15 @@ def _check_what_is_left(
         )
 
 
-def _seal(config: Config, run: RunFolder, corpora: list[Corpus], vocabs: Vocabs) -> None:
+def _seal(
+    config: Config, run: RunFolder, corpora: list[Corpus], inputs: Inputs, vocabs: Vocabs
+) -> None:
     """Write the vocabularies, the config and what all was made from."""
     hashes = {}
     for side, vocab in zip(_SIDES, vocabs, strict=True):
         path = run.vocab_file(side, is_separate=config.vocab.separate)
         vocab.save(path)
         hashes[path.name] = vocab.sha256
-    paths = [path for corpus in corpora for path in corpus.inputs]
-    if config.vocab.model:
-        paths.append(Path(config.vocab.model))
-    inputs = {str(path): _fingerprint(path) for path in paths}
     revisions = {corpus.name: corpus.revision for corpus in corpora if corpus.revision}
     run.save_config(config)
 
@@ -223,6 +211,14 @@ def _changes(config: Config, run: RunFolder) -> list[str] | None:
             if _sha256(path) != found["sha256"]:
                 changes.append(f"{name} has other content")
     return changes
+
+
+def _fingerprints(corpora: list[Corpus], config: Config) -> Inputs:
+    """Return size, time and hash of every file that is read."""
+    paths = [path for corpus in corpora for path in corpus.inputs]
+    if config.vocab.model:
+        paths.append(Path(config.vocab.model))
+    return {str(path): _fingerprint(path) for path in paths}
 
 
 def _fingerprint(path: Path) -> dict[str, Any]:

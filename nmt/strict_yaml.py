@@ -13,7 +13,7 @@ import yaml
 from nmt.errors import UserError
 
 FilePath = NewType("FilePath", str)
-"""A path relative to the config file (in `--set` to the current folder), made absolute."""
+"""A URL, or a path relative to the config file (in `--set` to the current folder)."""
 
 Section = TypeVar("Section")
 
@@ -168,7 +168,7 @@ def _scalar(node: yaml.Node, kind: Any, folder: Path, key: str) -> Any:
         return text
     if kind is FilePath and value is not None:
         base = Path.cwd() if node.start_mark.name.startswith("--set") else folder
-        return FilePath(str(base / Path(text).expanduser()) if text else "")
+        return _path(text, base)
     if kind is str and value is not None:
         return text  # YAML reads a bare `no` as false; a language may be called so
     if kind is bool and isinstance(value, bool):
@@ -183,6 +183,12 @@ def _scalar(node: yaml.Node, kind: Any, folder: Path, key: str) -> Any:
         if math.isfinite(number):
             return number
     raise _wrong(node, key, expected)
+
+
+def _path(text: str, base: Path) -> FilePath:
+    if not text or "://" in text:
+        return FilePath(text)
+    return FilePath(str(base / Path(text).expanduser()))
 
 
 def _wrong(node: yaml.Node, key: str, expected: str) -> UserError:

@@ -62,7 +62,7 @@ def random_spec(rng: random.Random) -> CorpusSpec:
 @pytest.mark.parametrize("seed", range(20))
 def test_a_dumped_config_is_read_back_as_the_same(tmp_path: Path, seed: int) -> None:
     config: Config = random_value(random.Random(seed), Config)
-    model = dataclasses.replace(config.model, d_model=8, num_heads=2, tie="none")
+    model = dataclasses.replace(config.model, d_model=8, num_heads=2, tie="none", dropout=0.1)
     vocab = dataclasses.replace(config.vocab, separate=False)
     clean = dataclasses.replace(config.clean, max_ratio=2.5)
     config = dataclasses.replace(config, model=model, vocab=vocab, clean=clean)

@@ -13,6 +13,7 @@ from nmt.errors import UserError
 from nmt.lines import (
     count_lines,
     decode_lines,
+    name_repairs,
     normalise,
     read_lines,
     repair,
@@ -213,3 +214,40 @@ def test_normalising_twice_changes_nothing() -> None:
 def test_repair_tells_what_was_mended_from_what_was_trimmed(text: str, is_mended: bool) -> None:
     assert (repair(text) != text) == is_mended
     assert normalise(repair(text)) == normalise(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("gr\u00f6\u00dfer", []),
+        ("a\u00a0\tb\r", []),
+        ("\ufeffa", ["byte order marks"]),
+        ("cafe\u0301", ["decomposed letters"]),
+        ("e\ufeff\u0301", ["byte order marks", "decomposed letters"]),
+        ("a\0b\x9f", ["controls"]),
+        ("a\u2028b", ["line separators"]),
+        ("a\u2029b", ["line separators"]),
+        ("a\x85b\x0c", ["controls", "line separators"]),
+        ("a\u2581b", ["U+2581"]),
+    ],
+    ids=ascii,
+)
+def test_repairs_have_names(text: str, names: list[str]) -> None:
+    assert name_repairs(text) == names
+
+
+def plain_repair(text: str) -> str:
+    """Do what `repair` does, character by character and without short cuts."""
+    mended = ""
+    for char in unicodedata.normalize("NFC", text.replace("\ufeff", "")):
+        is_odd = unicodedata.category(char) in ("Cc", "Zl", "Zp") and char not in "\t\n\r"
+        mended += " " if is_odd else "_" if char == "\u2581" else char
+    return mended
+
+
+def test_repair_agrees_with_its_plain_twin_and_with_the_names() -> None:
+    rng = random.Random(2)
+    for _ in range(5000):
+        text = random_text(rng)[: rng.randint(1, 12)]
+        assert repair(text) == plain_repair(text)
+        assert bool(name_repairs(text)) == (repair(text) != text)

@@ -54,10 +54,10 @@ def test_unicode_line_ends_shift_no_pair(cli: Cli, tmp_path: Path, vocab_model: 
     run, said = prepared(cli, config, vocab_model)
     assert [row[2:] for row in stored_rows(run)] == CLEAN
     assert "3 pairs, 3 kept" in said
-    assert "repaired, source: 2" in said
+    assert "repaired, line separators in source: 2" in said
     assert [row[1:] for row in ledger_rows(run)[1:]] == [
-        ["1", "repaired", "source"],
-        ["2", "repaired", "source"],
+        ["1", "repaired", "line separators in source"],
+        ["2", "repaired", "line separators in source"],
     ]
 
 

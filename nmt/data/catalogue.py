@@ -1,94 +1,21 @@
 """The corpora that have a name: what they hold, under which licence, and where they come from."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 from itertools import combinations
 from typing import NamedTuple
 
-
-@dataclass(frozen=True)
-class Hub:
-    """Parquet files of a Hugging Face hub repository; an empty revision is its main branch."""
-
-    repo: str
-    revision: str = ""
-
-
-@dataclass(frozen=True)
-class Files:
-    """One file a side, each under its own URL; `sha256` by file name, where a source states it."""
-
-    file: str
-    url: str
-    sha256: Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class TarMembers:
-    """One member a side of a tar archive."""
-
-    file: str
-    url: str
-    members: Mapping[str, str]
-    """The member of a split, with a place for the code of the language."""
-    codes: Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class SacrebleuSets:
-    """Test sets that sacreBLEU fetches: its name of the set and the pair, by split."""
-
-    file: str
-    sets: Mapping[str, tuple[str, str]]
-
-
-@dataclass(frozen=True)
-class ZippedTsv:
-    """A zip archive a pair, with one TSV member: English, the other language, attribution.
-
-    Its splits are cut from the one member, see `nmt.data.origins.split_of`.
-    """
-
-    url: str
-    files: Mapping[str, tuple[str, str]]
-    """Archive and member, by pair."""
-
-
-@dataclass(frozen=True)
-class Generated:
-    """Sentences that our own code makes, `nmt.data.captions`."""
-
-
-Origin = Hub | Files | TarMembers | SacrebleuSets | ZippedTsv | Generated
-
-
-@dataclass(frozen=True)
-class Split:
-    """A part of a corpus; `num_pairs` where a source states it (for de-en where pairs differ)."""
-
-    name: str
-    num_pairs: int | None = None
-    languages: tuple[str, ...] = ()
-    """Where it has fewer languages than the corpus."""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A corpus of the catalogue; its name is its folder in a mirror."""
-
-    name: str
-    title: str
-    pairs: tuple[str, ...]
-    splits: tuple[Split, ...]
-    licence: str
-    citation: str
-    origin: Origin
-    size: int | None = None
-    """Bytes to fetch, about, where known; of a hub set for de-en alone."""
-
-    @property
-    def languages(self) -> tuple[str, ...]:
-        return tuple(sorted({language for pair in self.pairs for language in pair.split("-")}))
+from nmt.data.captions import SPLITS as CAPTIONS
+from nmt.data.entries import (
+    Entry,
+    Files,
+    Generated,
+    Hub,
+    Origin,
+    SacrebleuSets,
+    Split,
+    TarMembers,
+    ZippedTsv,
+)
 
 
 class Description(NamedTuple):
@@ -113,7 +40,7 @@ def describe() -> list[Description]:
             pairs=_count(split.num_pairs for split in entry.splits),
             size="" if entry.size is None else f"{entry.size / 1e6:,.1f} MB",
             licence=entry.licence,
-            source=_source(entry.origin),
+            source=source_of(entry.origin),
         )
         for entry in CATALOGUE
     ]
@@ -124,7 +51,8 @@ def _count(counts: Iterable[int | None]) -> str:
     return f"{known:,}" if known else ""
 
 
-def _source(origin: Origin) -> str:
+def source_of(origin: Origin) -> str:
+    """Return where a corpus comes from, as one reads it."""
     match origin:
         case Hub():
             return f"hub: {origin.repo}"
@@ -162,8 +90,17 @@ def _wmt(
         citation=citation,
         origin=Hub(f"wmt/wmt{year}"),
         size=size,
+        counted="de-en",
     )
 
+
+# The repository names a pair in alphabetical order.
+_OPUS100_LANGUAGES = (
+    "af am an ar as az be bg bn br bs ca cs cy da de dz el eo es et eu fa fi fr fy ga gd gl gu ha "
+    "he hi hr hu hy id ig is it ja ka kk km kn ko ku ky li lt lv mg mk ml mn mr ms mt my nb ne nl "
+    "nn no oc or pa pl ps pt ro ru rw se sh si sk sl sq sr sv ta te tg th tk tr tt ug uk ur uz vi "
+    "wa xh yi yo zh zu"
+).split()
 
 _MULTI30K_SHA256 = {
     "test_2016_flickr.cs.gz": "200a4a74cc9560f051924abb9803be008d1908d77f747e9141aeb86dfd2797f1",
@@ -219,7 +156,7 @@ CATALOGUE = (
         name="captions",
         title="Picture captions of a small grammar, for work without any network",
         pairs=("de-en",),
-        splits=(Split("train"), Split("dev"), Split("test")),
+        splits=tuple(Split(name, count) for name, count in CAPTIONS.items()),
         licence="Apache-2.0",
         citation="this package",
         origin=Generated(),
@@ -249,7 +186,7 @@ CATALOGUE = (
         name="tatoeba",
         title="Everyday sentences of volunteers; dev and test are cut by English sentence",
         pairs=("de-en", "ja-en"),
-        splits=(Split("train"), Split("dev"), Split("test")),
+        splits=(Split("train", 166_771), Split("dev", 1_491), Split("test", 1_551)),
         licence="CC BY 2.0",
         citation="tatoeba.org, by way of manythings.org/anki",
         origin=ZippedTsv(
@@ -257,6 +194,7 @@ CATALOGUE = (
             files={"de-en": ("deu-eng.zip", "deu.txt"), "ja-en": ("jpn-eng.zip", "jpn.txt")},
         ),
         size=6_600_000,
+        counted="de-en of 2018-05-13; the archive grows",
     ),
     Entry(
         name="wmt-newstest",
@@ -297,6 +235,17 @@ CATALOGUE = (
                 "zh": "zho_Hans",
             },
         ),
+    ),
+    Entry(
+        name="opus-100",
+        title="OPUS-100: a million pairs or fewer of English and each of 99 languages",
+        pairs=tuple("-".join(sorted(("en", language))) for language in _OPUS100_LANGUAGES),
+        splits=(Split("train", 1_000_000), Split("validation", 2_000), Split("test", 2_000)),
+        licence="unknown; that of each corpus of OPUS",
+        citation="Zhang et al. 2020, Improving Massively Multilingual Neural Machine Translation "
+        "and Zero-Shot Translation; Tiedemann 2012, Parallel Data, Tools and Interfaces in OPUS",
+        origin=Hub("Helsinki-NLP/opus-100"),
+        counted="de-en",
     ),
     _wmt(
         14,

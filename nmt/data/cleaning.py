@@ -1,76 +1,88 @@
-"""Turns the training corpora into one Arrow file of clean pairs, and samples it."""
+"""Cleans a shard: every row is judged, and what stays is normalised and hashed."""
 
-from collections.abc import Iterator
+import hashlib
+from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
-from tqdm import tqdm
 
 from nmt.config import CleanConfig
-from nmt.data.corpora import Corpus
-from nmt.data.filters import clean, drop_duplicates
-from nmt.data.ledger import Entry, Ledger
+from nmt.data.filters import clean, sides
+from nmt.data.ledger import Entry
 from nmt.data.overlap import HeldOut
+from nmt.data.shards import Shard
 
+# A row for each row of the shard, in order. What was dropped has no text and no key.
 SCHEMA = pa.schema(
-    [("corpus", pa.int32()), ("line", pa.int64()), ("src", pa.string()), ("tgt", pa.string())]
+    [
+        ("line", pa.int64()),
+        ("src", pa.string()),
+        ("tgt", pa.string()),
+        ("key", pa.binary(16)),  # equal for duplicates
+        ("known_src", pa.string()),  # the folded side, where dev or test hold it
+        ("known_tgt", pa.string()),
+        ("action", pa.string()),  # as in the ledger; empty where nothing is to be told
+        ("reason", pa.string()),
+    ]
 )
 
 
-def clean_corpora(
-    corpora: list[Corpus], rules: CleanConfig, held_out: HeldOut, ledger: Ledger, path: Path
-) -> list[int]:
-    """Write the pairs that stay, in order, and return the number of pairs read of each corpus."""
-    seen: set[bytes] = set()
-    num_read = [0] * len(corpora)
-    bar = tqdm(desc="cleaning", unit=" pairs", unit_scale=True, disable=None)
-    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, SCHEMA) as sink, bar:
-        for index, corpus in enumerate(corpora):
-            for raw in corpus.batches():
-                batch, entries = clean(raw, rules)
-                if not rules.keep_test_overlap:
-                    batch, dropped = held_out.drop(batch)
-                    entries += dropped
-                if rules.dedup != "none":  # last: what goes otherwise is no original
-                    batch, dropped = drop_duplicates(batch, seen, rules.dedup)
-                    entries += dropped
-                ledger.write(index, _one_a_line(entries))
-                numbers = pa.array(np.full(batch.num_rows, index, np.int32))
-                sink.write_batch(pa.record_batch([numbers, *batch.columns], schema=SCHEMA))
-                num_read[index] += raw.num_rows
-                bar.update(raw.num_rows)
-    return num_read
+@dataclass(frozen=True)
+class Cleaner:
+    """What cleaning goes by; it can be sent to another process."""
+
+    rules: CleanConfig
+    held_out: HeldOut
+    src_lang: str
+    tgt_lang: str
 
 
-def read_clean(path: Path) -> Iterator[pa.RecordBatch]:
-    """Yield the batches of clean pairs; each is of one corpus."""
-    with pa.memory_map(str(path)) as file:
-        reader = pa.ipc.open_file(file)
-        for index in range(reader.num_record_batches):
-            batch = reader.get_batch(index)
-            if batch.num_rows:
-                yield batch
+def clean_shard(shard: Shard, cleaner: Cleaner, path: Path) -> int:
+    """Write the rows of SCHEMA and return their number."""
+    num_rows = 0
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, SCHEMA) as sink:
+        for raw in shard.batches():
+            sink.write_batch(judge(raw, cleaner))
+            num_rows += raw.num_rows
+    return num_rows
 
 
-def sample_pairs(path: Path, size: int) -> tuple[list[str], list[str]]:
-    """Return the two sides of a uniform sample of clean pairs, in their order."""
-    num_rows = sum(batch.num_rows for batch in read_clean(path))
-    is_drawn = np.zeros(num_rows, bool)
-    is_drawn[np.random.default_rng(0).permutation(num_rows)[:size]] = True
-    src: list[str] = []
-    tgt: list[str] = []
-    start = 0
-    for batch in read_clean(path):
-        rows = batch.filter(pa.array(is_drawn[start : start + batch.num_rows]))
-        src += rows.column("src").to_pylist()
-        tgt += rows.column("tgt").to_pylist()
-        start += batch.num_rows
-    return src, tgt
+def judge(raw: pa.RecordBatch, cleaner: Cleaner) -> pa.RecordBatch:
+    """Return the rows of SCHEMA for raw rows; a pure function of the batch."""
+    rules, held_out = cleaner.rules, cleaner.held_out
+    kept, entries = clean(raw, rules, cleaner.src_lang, cleaner.tgt_lang)
+    known = dict(zip(kept.column("line").to_pylist(), held_out.find(kept), strict=True))
+    known = {line: found for line, found in known.items() if any(found)}
+    if not rules.keep_test_overlap:
+        entries += [Entry(line, "dropped", "in dev or test") for line in known]
+    told = one_a_line(entries)
+    rows = {
+        line: (src, tgt, _key(src, tgt, rules.dedup), *known.get(line, (None, None)))
+        for line, src, tgt in zip(kept.column("line").to_pylist(), *sides(kept), strict=True)
+        if line not in told or told[line].action != "dropped"
+    }
+    nothing = (None,) * 5
+    columns = [
+        (line, *rows.get(line, nothing), *(told[line][1:] if line in told else ("", "")))
+        for line in raw.column("line").to_pylist()
+    ]
+    arrays = [
+        pa.array(column, field.type)
+        for column, field in zip(zip(*columns, strict=True), SCHEMA, strict=True)
+    ]
+    return pa.record_batch(arrays, schema=SCHEMA)
 
 
-def _one_a_line(entries: list[Entry]) -> list[Entry]:
-    """Return one entry a line, in order: of a pair that was dropped, nothing else needs telling."""
-    by_line = {entry.line: entry for entry in entries if entry.action != "dropped"}
-    by_line.update({entry.line: entry for entry in entries if entry.action == "dropped"})
-    return [by_line[line] for line in sorted(by_line)]
+def one_a_line(entries: list[Entry]) -> dict[int, Entry]:
+    """Return one entry a line: of a pair that was dropped, nothing else needs telling."""
+    told = {entry.line: entry for entry in entries if entry.action != "dropped"}
+    told.update((entry.line, entry) for entry in entries if entry.action == "dropped")
+    return told
+
+
+def _key(src: str, tgt: str, dedup: str) -> bytes | None:
+    """Return what duplicates have in common: 128 bits of a hash of the pair or of a side."""
+    if dedup == "none":
+        return None
+    text = {"pair": f"{src}\n{tgt}", "source": src, "target": tgt}[dedup]
+    return hashlib.blake2b(text.encode(), digest_size=16).digest()

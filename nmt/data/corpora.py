@@ -1,7 +1,7 @@
 """Opens a corpus by name or by files, and yields its pairs in Arrow batches."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -10,11 +10,13 @@ import pyarrow as pa
 
 from nmt.config import CorpusSpec
 from nmt.data import captions
-from nmt.data.catalogue import Generated, Hub, ZippedTsv
 from nmt.data.download import Sources as Sources
+from nmt.data.entries import Generated, Hub, ZippedTsv
 from nmt.data.hub import HubSet, find_set, read_columns
+from nmt.data.hub_files import Wanted
 from nmt.data.names import Choice, choose
 from nmt.data.origins import Row, archive_rows, side_file, tsv_archive, tsv_rows
+from nmt.data.own_files import OwnFile, own_file
 from nmt.errors import UserError
 from nmt.lines import count_lines, read_lines
 
@@ -29,10 +31,12 @@ class Corpus:
     """What messages and the ledger call it: multi30k/train, or the paths."""
     weight: float
     inputs: tuple[Path, ...]
-    """The files that are read; none where the sentences are generated."""
+    """The files that it comes from; none where the sentences are generated."""
     revision: str
     """The commit of a set fetched from the hub, else empty."""
     read: Callable[[int], Iterator[pa.RecordBatch]]
+    mirrored: Mapping[str, Path] = field(default_factory=dict)
+    """What a mirror must hold for it, by its name there; local files of a config are not in it."""
 
     def batches(self, max_rows: int = 10_000) -> Iterator[pa.RecordBatch]:
         """Yield batches of `SCHEMA`, text as it was written; a line counts from 1 in its file."""
@@ -52,37 +56,61 @@ def open_corpus(
     Raises UserError for an unknown name, a file that is not there, or sides of unequal length.
     """
     if spec.tsv:
-        tsv = Path(spec.tsv)
-        next(read_lines(tsv), "")  # a file that cannot be read is an error now, not hours later
-        return Corpus(spec.tsv, spec.weight, (tsv,), "", partial(_batches, partial(_tsv, tsv)))
+        return _one_tsv(spec, sources)
     if spec.src:
-        name = f"{spec.src} {spec.tgt}"
-        return _two_files(name, spec.weight, Path(spec.src), Path(spec.tgt))
+        return _two_own_files(spec, sources)
     choice = choose(spec.name, src_lang=src_lang, tgt_lang=tgt_lang, default_split=default_split)
+    name, weight = choice.name, spec.weight
     match choice.entry.origin:
         case Hub(repo, revision):
-            found = find_set(repo, revision, choice.pair, choice.split.name, sources)
+            wanted = Wanted(repo, revision, choice.pair, choice.split.name)
+            # The catalogue knows the numbers of one pair.
+            num_pairs = choice.split.num_pairs if choice.pair == "de-en" else None
+            found = find_set(wanted, num_pairs, sources)
             read = partial(_hub_batches, found, sources.cache, src_lang, tgt_lang)
-            return Corpus(choice.name, spec.weight, found.shards, found.revision, read)
+            return Corpus(name, weight, found.shards, found.revision, read, found.mirrored())
         case Generated() | ZippedTsv() as origin:
-            rows, inputs = _english_first(choice, origin, sources)
+            rows, mirrored = _english_first(choice, origin, sources)
             if src_lang != "en":
                 rows = partial(_swapped, rows)
-            return Corpus(choice.name, spec.weight, inputs, "", partial(_batches, rows))
+            inputs = tuple(mirrored.values())
+            return Corpus(name, weight, inputs, "", partial(_batches, rows), mirrored)
         case _:
-            src, tgt = (side_file(choice, language, sources) for language in (src_lang, tgt_lang))
-            return _two_files(choice.name, spec.weight, src, tgt)
+            sides = [side_file(choice, language, sources) for language in (src_lang, tgt_lang)]
+            (_, src), (_, tgt) = sides
+            _check_sides(src, tgt)
+            read = partial(_batches, partial(_side_by_side, src, tgt))
+            return Corpus(name, weight, (src, tgt), "", read, dict(sides))
 
 
-def _two_files(name: str, weight: float, src: Path, tgt: Path) -> Corpus:
+def _one_tsv(spec: CorpusSpec, sources: Sources) -> Corpus:
+    file = own_file(spec.tsv, sources)
+    next(read_lines(file.text), "")  # a file that cannot be read is an error now, not hours later
+    read = partial(_batches, partial(_tsv, file.text, spec.tsv))
+    return Corpus(spec.tsv, spec.weight, (file.origin,), "", read, _mirrored([file]))
+
+
+def _two_own_files(spec: CorpusSpec, sources: Sources) -> Corpus:
+    src, tgt = (own_file(place, sources) for place in (spec.src, spec.tgt))
+    _check_sides(src.text, tgt.text)
+    # Both sides may be members of one archive.
+    inputs = tuple(dict.fromkeys((src.origin, tgt.origin)))
+    read = partial(_batches, partial(_side_by_side, src.text, tgt.text))
+    name = f"{spec.src} {spec.tgt}"
+    return Corpus(name, spec.weight, inputs, "", read, _mirrored([src, tgt]))
+
+
+def _mirrored(files: list[OwnFile]) -> dict[str, Path]:
+    return {file.mirrored: file.origin for file in files if file.mirrored}
+
+
+def _check_sides(src: Path, tgt: Path) -> None:
     num_src, num_tgt = count_lines(src), count_lines(tgt)
     if num_src != num_tgt:
         raise UserError(
             f"{src} has {num_src:,} lines and {tgt} has {num_tgt:,}, but line k of one side is the "
             f"translation of line k of the other: mend the shorter one (a line ends at LF alone)."
         )
-    rows = partial(_side_by_side, src, tgt)
-    return Corpus(name, weight, (src, tgt), "", partial(_batches, rows))
 
 
 def _side_by_side(src: Path, tgt: Path) -> Iterator[Row]:
@@ -90,19 +118,19 @@ def _side_by_side(src: Path, tgt: Path) -> Iterator[Row]:
     return ((line, *side) for line, side in enumerate(sides, start=1))
 
 
-def _tsv(path: Path) -> Iterator[Row]:
-    return tsv_rows(read_lines(path), str(path))
+def _tsv(path: Path, name: str) -> Iterator[Row]:
+    return tsv_rows(read_lines(path), name)
 
 
 def _english_first(
     choice: Choice, origin: Generated | ZippedTsv, sources: Sources
-) -> tuple[Callable[[], Iterator[Row]], tuple[Path, ...]]:
+) -> tuple[Callable[[], Iterator[Row]], dict[str, Path]]:
     """Return the rows of a corpus whose first column is English, and the files they lie in."""
     if isinstance(origin, Generated):
-        return partial(_captions, choice.split.name), ()
-    archive = tsv_archive(choice, sources)
+        return partial(_captions, choice.split.name), {}
+    name, archive = tsv_archive(choice, sources)
     _, member = origin.files[choice.pair]
-    return partial(archive_rows, archive, member, choice.split.name), (archive,)
+    return partial(archive_rows, archive, member, choice.split.name), {name: archive}
 
 
 def _captions(split: str) -> Iterator[Row]:

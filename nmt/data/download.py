@@ -1,32 +1,26 @@
 """Brings one file from a URL or a folder into the cache: whole and checked, or not at all."""
 
+import errno
+import fcntl
 import gzip
 import hashlib
-import http.client
 import os
-import urllib.error
-import urllib.request
+import shutil
 import zlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
+from urllib.parse import urlsplit
 
 import platformdirs
-from tqdm import tqdm
 
+from nmt.data.sums import sha256_of
+from nmt.data.transfer import Patience, Unreachable, marker_of, transfer
 from nmt.errors import UserError
 from nmt.lines import write_whole
-
-TIMEOUT_S = 20
-"""How long a server may be silent."""
-
-_BLOCK = 1 << 20
-
-
-class Unreachable(UserError):
-    """A place that does not have a file, or does not answer: another one may."""
 
 
 @dataclass(frozen=True)
@@ -35,24 +29,53 @@ class Sources:
 
     cache: Path
     mirror: str | None = None
+    offline: bool = False
+    """Never ask the network; what neither the cache nor a mirror folder has is an error."""
+    patience: Patience = field(default_factory=Patience)
 
     @classmethod
-    def from_environment(cls, mirror: str | None = None) -> "Sources":
+    def from_environment(cls, mirror: str | None = None, *, offline: bool = False) -> "Sources":
         """Read NMT_CACHE (else the user's cache folder) and NMT_MIRROR; `mirror` wins over it."""
         cache = os.environ.get("NMT_CACHE")
         return cls(
             cache=Path(cache).expanduser() if cache else platformdirs.user_cache_path("nmt"),
             mirror=mirror or os.environ.get("NMT_MIRROR") or None,
+            offline=offline,
         )
+
+    def mirror_folder(self) -> Path | None:
+        return None if self.mirror is None or is_url(self.mirror) else Path(self.mirror)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a source states of a file; empty where it states nothing."""
+
+    size: int | None = None
+    sha256: str = ""
+    md5: str = ""
+    num_lines: int | None = None
+
+
+def is_url(place: str) -> bool:
+    return "://" in place
+
+
+def url_file(url: str) -> str:
+    """Return the name of a URL's file in cache and mirror.
+
+    `url_file("https://a.org/b/c.zip") == "urls/a.org/b/c.zip"`; a query becomes a hash.
+    """
+    parts = urlsplit(url)
+    steps = [step.replace("\\", "_") for step in f"{parts.netloc}{parts.path}".split("/")]
+    folders = [step for step in steps if step not in ("", ".", "..")]
+    if parts.query:
+        folders.insert(-1, hashlib.sha256(parts.query.encode()).hexdigest()[:12])
+    return "/".join(["urls", *folders])
 
 
 def obtain(
-    sources: Sources,
-    file: str,
-    make: Callable[[Path], None],
-    *,
-    sha256: str = "",
-    num_lines: int | None = None,
+    sources: Sources, file: str, make: Callable[[Path], None], expected: Expected | None = None
 ) -> Path:
     """Return the cached copy of a corpus file such as multi30k/train.en.gz.
 
@@ -65,7 +88,7 @@ def obtain(
     ways = [make]
     if sources.mirror is not None:
         place = f"{sources.mirror.rstrip('/')}/{file}"
-        ways.insert(0, partial(fetch, place, sha256=sha256, num_lines=num_lines))
+        ways.insert(0, partial(fetch, sources, place, expected=expected))
     tried = []
     for bring in ways:
         try:
@@ -84,80 +107,133 @@ def obtain(
     )
 
 
-def fetch(url: str, target: Path, *, sha256: str = "", num_lines: int | None = None) -> None:
+def obtain_url(sources: Sources, url: str, expected: Expected | None = None) -> Path:
+    """Return the cached copy of a URL that no catalogue names."""
+    make = partial(fetch, sources, url, expected=expected)
+    return obtain(sources, url_file(url), make, expected)
+
+
+def fetch(
+    sources: Sources,
+    place: str,
+    target: Path,
+    expected: Expected | None = None,
+    token: str = "",
+) -> None:
     """Copy a URL or a local file to `target`, unless that is there already.
 
-    A sum that is not given is recorded beside the target, and holds when it is fetched again.
-    Raises Unreachable where there is no such file or no answer; UserError where the body is cut
-    or has another sum or another number of lines. Then nothing stands under the final name.
+    A sum that is not given is recorded beside the target, and holds when it is fetched again. A
+    transfer that breaks off is gone on with by the next call. Raises Unreachable where there is no
+    such file or no answer; UserError where the file has another size, sum or number of lines.
+    Then nothing stands under the final name.
     """
     if target.exists():
         return
+    if sources.offline and is_url(place):
+        raise Unreachable(f"{place}: not asked, as the network is not to be used")
+    expected = expected or Expected()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with _alone(target.with_name(f".{target.name}.partial")) as coming:
+        if target.exists():  # another process has brought it meanwhile
+            return
+        for is_last in (False, True):
+            is_pieced = _bring(sources, place, coming, token)
+            try:
+                _check(coming, target, expected, place)
+                break
+            except UserError:
+                os.truncate(coming, 0)
+                # Pieces that do not fit are the likelier cause: once more in one go.
+                if is_last or not is_pieced:
+                    raise
+        coming.replace(target)
+
+
+def _bring(sources: Sources, place: str, coming: Path, token: str) -> bool:
+    """Fill the partial file; True where it was put together from pieces."""
+    if is_url(place):
+        is_pieced = transfer(place, coming, sources.patience, token)
+    else:
+        is_pieced = False
+        try:
+            stream = open(place, "rb")
+        except OSError as error:
+            raise Unreachable(f"{place}: {error.strerror}") from None
+        with stream, coming.open("wb") as out:
+            shutil.copyfileobj(stream, out, 1 << 20)
+    with coming.open("rb") as written:
+        os.fsync(written.fileno())
+    return is_pieced
+
+
+@contextmanager
+def _alone(coming: Path) -> Iterator[Path]:
+    """Hold the partial file: a second process would write into it as well."""
+    while True:
+        with coming.open("ab") as held:
+            _lock(held)
+            # Whoever held it before may have put it in place or thrown it away.
+            if not _is_at(coming, held):
+                continue
+            try:
+                yield coming
+            finally:
+                if not coming.exists() or coming.stat().st_size == 0:
+                    coming.unlink(missing_ok=True)
+                    marker_of(coming).unlink(missing_ok=True)
+            return
+
+
+def _lock(held: IO[bytes]) -> None:
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX)
+    except OSError as error:
+        # The file systems of some clusters have no locks; two fetches at once are a risk there.
+        if error.errno not in (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP):
+            raise
+
+
+def _is_at(path: Path, held: IO[bytes]) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(held.fileno()))
+    except FileNotFoundError:
+        return False
+
+
+def _check(path: Path, target: Path, expected: Expected, place: str) -> None:
+    """Compare a file with what is known of it, and record its sum where none was."""
     record = target.with_name(f"{target.name}.sha256")
-    expected = sha256 or (record.read_text().split()[0] if record.exists() else "")
-    body, length = _connect(url)
-    with body, write_whole(target) as out:
-        found = _copy(body, out, url, length)
-        if expected and found != expected:
-            raise UserError(
-                f"{url}: its SHA-256 is {found}, expected {expected}; fetch it again, or if this "
-                f"file is right, {'name it as src or tgt' if sha256 else f'delete {record}'}."
-            )
-        if num_lines is not None:
-            out.flush()
-            _check_lines(Path(out.name), target.suffix == ".gz", num_lines, url)
-    if not expected:
+    size = path.stat().st_size
+    if expected.size is not None and size != expected.size:
+        raise UserError(f"{place}: has {size:,} bytes, expected {expected.size:,}.")
+    if expected.md5 and (found := _md5(path)) != expected.md5:
+        raise UserError(f"{place}: its MD5 is {found}, expected {expected.md5}.")
+    wanted = expected.sha256 or (record.read_text().split()[0] if record.exists() else "")
+    found = sha256_of(path)
+    if wanted and found != wanted:
+        way = "name it as src or tgt" if expected.sha256 else f"delete {record}"
+        raise UserError(
+            f"{place}: its SHA-256 is {found}, expected {wanted}; fetch it again, or if this "
+            f"file is right, {way}."
+        )
+    if target.suffix == ".gz" or expected.num_lines is not None:
+        _check_lines(path, target.suffix == ".gz", expected.num_lines, place)
+    if not wanted:
         with write_whole(record) as out:
             out.write(f"{found}  {target.name}\n".encode())
 
 
-def _connect(url: str) -> tuple[BinaryIO, int | None]:
-    """Open a URL or a path; the length is what the server or the disk says of it."""
-    try:
-        if "://" not in url:
-            file = open(url, "rb")
-            return file, os.stat(file.fileno()).st_size
-        request = urllib.request.Request(url, headers={"User-Agent": "nmt"})
-        response = urllib.request.urlopen(request, timeout=TIMEOUT_S)
-    except urllib.error.HTTPError as error:
-        error.close()
-        raise Unreachable(f"{url}: the server says {error.code} {error.reason}") from None
-    except urllib.error.URLError as error:
-        raise Unreachable(f"{url}: {error.reason}") from None
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        raise Unreachable(f"{url}: {error}") from None
-    length = response.headers["Content-Length"]
-    return response, None if length is None else int(length)
+def _md5(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "md5").hexdigest()
 
 
-def _copy(body: BinaryIO, out: BinaryIO, url: str, length: int | None) -> str:
-    """Copy the body, see that it is whole, and return its SHA-256."""
-    digest = hashlib.sha256()
-    size = 0
-    # disable=None: no bar where standard error is not a terminal.
-    with tqdm(total=length, unit="B", unit_scale=True, desc=Path(url).name, disable=None) as bar:
-        while block := _read(body, url):
-            out.write(block)
-            digest.update(block)
-            size += len(block)
-            bar.update(len(block))
-    if length is not None and size != length:
-        raise UserError(f"{url}: the body was cut at byte {size:,} of {length:,}; fetch it again.")
-    return digest.hexdigest()
-
-
-def _read(body: BinaryIO, url: str) -> bytes:
-    try:
-        return body.read(_BLOCK)
-    except (OSError, http.client.HTTPException) as error:
-        raise UserError(f"{url}: the body was cut ({error}); fetch it again.") from None
-
-
-def _check_lines(path: Path, is_gzip: bool, expected: int, url: str) -> None:
+def _check_lines(path: Path, is_gzip: bool, expected: int | None, place: str) -> None:
+    """See that a gzip file is whole, and count its lines where their number is known."""
     try:
         with gzip.open(path, "rb") if is_gzip else path.open("rb") as stream:
             found = sum(1 for _ in stream)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise UserError(f"{url}: is not a whole gzip file ({error}).") from None
-    if found != expected:
-        raise UserError(f"{url}: has {found:,} lines, expected {expected:,}.")
+        raise UserError(f"{place}: is not a whole gzip file ({error}).") from None
+    if expected is not None and found != expected:
+        raise UserError(f"{place}: has {found:,} lines, expected {expected:,}.")

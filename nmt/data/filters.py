@@ -1,52 +1,38 @@
 """What cleaning drops and repairs, as functions of Arrow batches."""
 
-import hashlib
 from collections.abc import Sequence
 
 import pyarrow as pa
 
 from nmt.config import CleanConfig
-from nmt.data.ledger import Entry
-from nmt.lines import normalise, repair
+from nmt.data.defects import defect, in_other_scripts, numbers_differ
+from nmt.data.entities import unescape
+from nmt.data.ledger import Action, Entry
+from nmt.lines import name_repairs, normalise
 
 
-def clean(batch: pa.RecordBatch, rules: CleanConfig) -> tuple[pa.RecordBatch, list[Entry]]:
-    """Return the normalised pairs that stay, and an entry for each that went or was repaired.
+def clean(
+    batch: pa.RecordBatch, rules: CleanConfig, src_lang: str, tgt_lang: str
+) -> tuple[pa.RecordBatch, list[Entry]]:
+    """Return the normalised pairs that stay, and an entry for each that went or was mended.
 
     A batch has the columns line, src, tgt. What is judged here needs one pair alone and no
-    vocabulary: empty sides and copies.
+    vocabulary. There is one entry a pair, in the order of the lines.
     """
-    kept: list[tuple[int, str, str]] = []
-    entries: list[Entry] = []
-    columns = (batch.column(name).to_pylist() for name in ("line", "src", "tgt"))
-    for line, raw_src, raw_tgt in zip(*columns, strict=True):
-        src, tgt = normalise(raw_src or ""), normalise(raw_tgt or "")
-        reason = _why_dropped(src, tgt, rules)
-        if reason:
-            entries.append(Entry(line, "dropped", reason))
-            continue
-        kept.append((line, src, tgt))
-        repaired = [
-            side for side, raw in (("source", raw_src), ("target", raw_tgt)) if repair(raw) != raw
-        ]
-        if repaired:
-            entries.append(Entry(line, "repaired", " and ".join(repaired)))
-        elif (src, tgt) != (raw_src, raw_tgt):
-            entries.append(Entry(line, "trimmed", "blanks or line ends"))
-    return _batch(kept, batch.schema), entries
-
-
-def drop_duplicates(
-    batch: pa.RecordBatch, seen: set[bytes], key: str
-) -> tuple[pa.RecordBatch, list[Entry]]:
-    """Drop pairs whose key (pair, source or target) is in `seen`, and add the others to it."""
-    reasons = []
-    for src, tgt in zip(*sides(batch), strict=True):
-        text = {"pair": f"{src}\n{tgt}", "source": src, "target": tgt}[key]
-        digest = hashlib.blake2b(text.encode(), digest_size=16).digest()
-        reasons.append("duplicate" if digest in seen else "")
-        seen.add(digest)
-    return keep_rows(batch, reasons)
+    raw_src, raw_tgt = ([text or "" for text in side] for side in sides(batch))
+    src, tgt = _mended(raw_src, rules), _mended(raw_tgt, rules)
+    reasons = [_why_dropped(*pair, rules) for pair in zip(src, tgt, strict=True)]
+    for side, texts, language in (("source", src, src_lang), ("target", tgt, tgt_lang)):
+        for row in in_other_scripts(texts, language, rules.min_script):
+            reasons[row] = reasons[row] or f"other script in {side}"
+    mended = [
+        Entry(line, *_what_was_mended(raw_src[row], raw_tgt[row], rules))
+        for row, line in enumerate(batch.column("line").to_pylist())
+        if not reasons[row] and (src[row], tgt[row]) != (raw_src[row], raw_tgt[row])
+    ]
+    columns = [batch.column("line"), pa.array(src, pa.string()), pa.array(tgt, pa.string())]
+    kept, dropped = keep_rows(pa.record_batch(columns, schema=batch.schema), reasons)
+    return kept, sorted(dropped + mended)
 
 
 def why_length(src_ids: Sequence[int], tgt_ids: Sequence[int], rules: CleanConfig) -> str:
@@ -73,14 +59,29 @@ def sides(batch: pa.RecordBatch) -> tuple[list[str], list[str]]:
     return batch.column("src").to_pylist(), batch.column("tgt").to_pylist()
 
 
+def _mended(texts: list[str], rules: CleanConfig) -> list[str]:
+    return [normalise(unescape(text) if rules.unescape else text) for text in texts]
+
+
 def _why_dropped(src: str, tgt: str, rules: CleanConfig) -> str:
     if not src:
         return "empty source"
     if not tgt:
         return "empty target"
-    return "copy" if rules.drop_copies and src == tgt else ""
+    if rules.drop_copies and src == tgt:
+        return "copy"
+    if found := defect(src, rules):
+        return f"{found} in source"
+    if found := defect(tgt, rules):
+        return f"{found} in target"
+    return "other numbers" if rules.drop_other_numbers and numbers_differ(src, tgt) else ""
 
 
-def _batch(rows: list[tuple[int, str, str]], schema: pa.Schema) -> pa.RecordBatch:
-    columns = list(zip(*rows, strict=True)) if rows else [(), (), ()]
-    return pa.record_batch([pa.array(column) for column in columns], schema=schema)
+def _what_was_mended(src: str, tgt: str, rules: CleanConfig) -> tuple[Action, str]:
+    """Say what `_mended` did to two texts of which it changed at least one."""
+    repairs = []
+    for side, raw in (("source", src), ("target", tgt)):
+        text = unescape(raw) if rules.unescape else raw
+        names = ["entities"] if text != raw else []
+        repairs += [f"{name} in {side}" for name in [*names, *name_repairs(text)]]
+    return ("repaired", " and ".join(repairs)) if repairs else ("trimmed", "blanks or line ends")

@@ -1,4 +1,4 @@
-"""Finds, fetches and reads parallel text in the layout of the Hugging Face hub."""
+"""Finds and reads parallel text in the layout of the Hugging Face hub."""
 
 import re
 import sys
@@ -7,49 +7,72 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import datasets
-import huggingface_hub
 import pyarrow as pa
 import pyarrow.compute as pc
-from huggingface_hub.utils import disable_progress_bars, httpx  # type: ignore[attr-defined]
+import pyarrow.parquet as pq
 
-from nmt.data.download import TIMEOUT_S, Sources
+from nmt.data.download import Sources, is_url
+from nmt.data.hub_files import Wanted, fetch_from_hub, fetch_from_mirror, read_record
+from nmt.data.sums import SUMS
+from nmt.data.transfer import Unreachable
 from nmt.errors import UserError
-from nmt.lines import write_whole
 
 
 @dataclass(frozen=True)
 class HubSet:
-    """One split of one pair, as parquet files `<folder>/<pair>/<split>-00000-of-00003.parquet`."""
+    """One split of one configuration, as parquet files."""
 
+    wanted: Wanted
     folder: Path
-    pair: str
-    split: str
-    shards: tuple[Path, ...]
+    """Where the files of the repository lie."""
+    files: tuple[str, ...]
+    """Paths in the folder, such as de-en/train-00000-of-00003.parquet."""
     revision: str
-    """The commit that was fetched; empty for a mirror, which does not tell."""
+    """The commit that was fetched; empty for a mirror that does not tell."""
+
+    @property
+    def shards(self) -> tuple[Path, ...]:
+        return tuple(self.folder / file for file in self.files)
+
+    def mirrored(self) -> dict[str, Path]:
+        """Return the files by their names in a mirror, with the one that tells the revision."""
+        files = [*self.files, self.wanted.record]
+        return {
+            f"{self.wanted.folder}/{file}": self.folder / file
+            for file in files
+            if (self.folder / file).exists()
+        }
 
 
-def find_set(repo: str, revision: str, pair: str, split: str, sources: Sources) -> HubSet:
-    """Return the files in the cache, in the mirror (read in place), or fetched from the hub.
+def find_set(wanted: Wanted, num_pairs: int | None, sources: Sources) -> HubSet:
+    """Return the files in the cache, in the mirror (a folder is read in place), or fetch them.
 
-    An empty revision is the one of the first fetch, and at the first fetch the main branch.
+    Raises UserError where they cannot be had, or where what was fetched has another number of
+    pairs than is stated.
     """
-    record = sources.cache / repo / pair / f"{split}.revision"
-    pinned = record.read_text().strip() if record.exists() else ""
-    cached = sources.cache / repo
-    if shards := _whole(cached, pair, split):
-        return HubSet(cached, pair, split, shards, pinned)
-    if sources.mirror is not None and "://" not in sources.mirror:
-        mirrored = Path(sources.mirror) / repo
-        if shards := _whole(mirrored, pair, split):
-            return HubSet(mirrored, pair, split, shards, "")
-    commit = _fetch(repo, revision or pinned, pair, split, sources)
-    with write_whole(record) as out:
-        out.write(f"{commit}\n".encode())
-    shards = _whole(cached, pair, split)
-    if not shards:
-        raise UserError(f"{repo}: the hub has no whole {pair}/{split} at revision {commit}.")
-    return HubSet(cached, pair, split, shards, commit)
+    for root in (sources.cache, sources.mirror_folder()):
+        if root is not None and (found := _in_folder(wanted, root / wanted.folder)):
+            return found
+    ways = [fetch_from_hub]
+    if sources.mirror is not None and is_url(sources.mirror):
+        ways.insert(0, fetch_from_mirror)
+    tried = []
+    for bring in ways:
+        try:
+            bring(wanted, sources)
+        except Unreachable as error:
+            tried.append(str(error))
+        else:
+            found = _in_folder(wanted, sources.cache / wanted.folder)
+            assert found is not None, "what was fetched is not there"
+            _check_rows(found, num_pairs)
+            return found
+    name = "/".join(filter(None, (wanted.folder, wanted.config, wanted.split)))
+    raise UserError(
+        f"{wanted.folder}: {name.removeprefix(f'{wanted.folder}/')} could not be had from the "
+        f"Hugging Face hub ({'; '.join(tried)}): name a folder that holds all {name}-*.parquet, or "
+        f"the URL of one with a {SUMS}, by --mirror or NMT_MIRROR."
+    )
 
 
 def read_columns(
@@ -60,14 +83,14 @@ def read_columns(
         datasets.disable_progress_bars()
     try:
         rows = datasets.load_dataset(
-            str(found.folder),
-            data_files={found.split: f"{found.pair}/{found.split}-*.parquet"},
-            split=found.split,
+            "parquet",
+            data_files={found.wanted.split: [str(shard) for shard in found.shards]},
+            split=found.wanted.split,
             cache_dir=str(cache / "datasets"),
         )
     except datasets.exceptions.DatasetsError as error:
         raise UserError(
-            f"{found.shards[0].parent}: {found.split} cannot be read as parquet "
+            f"{found.shards[0].parent}: {found.wanted.split} cannot be read as parquet "
             f"({error.__cause__ or error}); fetch the files again."
         ) from None
     for table in rows.with_format("arrow").iter(batch_size=max_rows):
@@ -75,44 +98,46 @@ def read_columns(
 
 
 def _side(table: pa.Table, language: str, found: HubSet) -> pa.StringArray:
+    """Return a side of the column `translation`, or the column called as the language."""
     try:
-        column = pc.struct_field(table["translation"], language)
+        if "translation" in table.column_names:
+            column = pc.struct_field(table["translation"], language)
+        else:
+            column = table[language]
     except (KeyError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise UserError(
-            f"{found.shards[0]}: has no {language!r} in a column `translation`; "
-            f"its columns are {table.schema.names}."
+            f"{found.shards[0]}: has no {language!r} in a column `translation`, and no column of "
+            f"that name; its columns are {table.schema.names}."
         ) from None
     return pa.concat_arrays(pc.fill_null(column.cast(pa.string()), "").chunks)
 
 
-def _whole(folder: Path, pair: str, split: str) -> tuple[Path, ...]:
-    """Return the files of a split, or none where not all that their names count are there."""
-    shards = tuple(sorted((folder / pair).glob(f"{split}-*.parquet")))
-    counts = {int(count) for shard in shards for count in re.findall(r"-of-(\d+)", shard.name)}
-    return shards if counts == {len(shards)} else ()
+def _in_folder(wanted: Wanted, folder: Path) -> HubSet | None:
+    """Return a split that is there whole: by the record of its fetch, or else by its names."""
+    paths = [
+        path.relative_to(folder).as_posix() for path in (folder / wanted.config).rglob("*.parquet")
+    ]
+    revision, files = read_record(folder / wanted.record)
+    if files:
+        is_whole = set(files) <= set(paths)
+    else:
+        files = wanted.files_among(paths)
+        counts = {int(count) for file in files for count in re.findall(r"-of-(\d+)", file)}
+        is_whole = counts == {len(files)} or bool(files) and not counts
+    return HubSet(wanted, folder, files, revision) if is_whole else None
 
 
-def _fetch(repo: str, revision: str, pair: str, split: str, sources: Sources) -> str:
-    """Fetch the files of a split into the cache, and return their commit."""
-    if not sys.stderr.isatty():
-        disable_progress_bars()
-    try:
-        # One question without retries: it fixes the commit, and tells at once where no network is.
-        info = huggingface_hub.HfApi().dataset_info(
-            repo, revision=revision or None, timeout=TIMEOUT_S
-        )
-        assert info.sha is not None
-        huggingface_hub.snapshot_download(
-            repo,
-            repo_type="dataset",
-            revision=info.sha,
-            allow_patterns=f"{pair}/{split}-*.parquet",
-            local_dir=sources.cache / repo,
-        )
-    except (OSError, httpx.HTTPError) as error:
-        reason, *_ = (str(error) or type(error).__name__).splitlines()
+def _check_rows(found: HubSet, num_pairs: int | None) -> None:
+    """Compare what was fetched with the number that the catalogue states."""
+    if num_pairs is None:
+        return
+    num_rows = sum(pq.read_metadata(shard).num_rows for shard in found.shards)
+    if num_rows != num_pairs:
+        for shard in found.shards:
+            shard.unlink()
+        wanted = found.wanted
         raise UserError(
-            f"{repo}: {pair}/{split} could not be had from the Hugging Face hub ({reason}): name a "
-            f"folder that holds all {repo}/{pair}/{split}-*.parquet by --mirror or NMT_MIRROR."
-        ) from None
-    return info.sha
+            f"{wanted.repo}: {wanted.config}/{wanted.split} has {num_rows:,} pairs, expected "
+            f"{num_pairs:,}; if this is right, name it "
+            f"hub:{wanted.repo}/{wanted.config}:{wanted.split}."
+        )

@@ -3,22 +3,18 @@
 import gzip
 import hashlib
 import shutil
-import socket
-import tarfile
-import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import IO
 
-import sacrebleu
-
-from nmt.data.catalogue import Files, SacrebleuSets, TarMembers, ZippedTsv
-from nmt.data.download import TIMEOUT_S, Sources, Unreachable, fetch, obtain
+from nmt.data.archives import open_member
+from nmt.data.download import Expected, Sources, fetch, obtain
+from nmt.data.entries import Files, SacrebleuSets, TarMembers, ZippedTsv
 from nmt.data.names import Choice
+from nmt.data.sacrebleu_sets import write_side
 from nmt.errors import UserError
-from nmt.lines import count_lines, decode_lines, write_whole
+from nmt.lines import decode_lines, write_whole
 
 Row = tuple[int, str, str]
 """Line (from 1), source, target."""
@@ -28,46 +24,43 @@ _DEV_PARTS = 9
 _TEST_PARTS = 9
 
 
-def side_file(choice: Choice, language: str, sources: Sources) -> Path:
-    """Return the cached file of one side of a corpus that has a file a side."""
+def side_file(choice: Choice, language: str, sources: Sources) -> tuple[str, Path]:
+    """Return the name and the cached file of one side of a corpus that has a file a side."""
     origin = choice.entry.origin
     assert isinstance(origin, Files | TarMembers | SacrebleuSets)
     file = origin.file.format(split=choice.split.name, language=language)
-    sha256, num_lines = "", choice.split.num_pairs
+    expected = Expected(num_lines=choice.split.num_pairs)
     match origin:
         case Files():
-            sha256 = origin.sha256[file]
-            url = origin.url.format(file=file)
-            make = partial(fetch, url, sha256=sha256, num_lines=num_lines)
+            expected = replace(expected, sha256=origin.sha256[file])
+            make = partial(fetch, sources, origin.url.format(file=file), expected=expected)
         case TarMembers():
             archive = sources.cache / choice.entry.name / Path(origin.url).name
             member = origin.members[choice.split.name].format(code=origin.codes[language])
-            make = partial(_write_member, origin.url, archive, member)
+            make = partial(_write_member, sources, origin.url, archive, member)
         case SacrebleuSets():
-            make = partial(_write_test_set, *origin.sets[choice.split.name], language, num_lines)
+            test_set, pair = origin.sets[choice.split.name]
+            make = partial(write_side, sources, test_set, pair, language, expected.num_lines)
     name = f"{choice.entry.name}/{file}"
-    return obtain(sources, name, make, sha256=sha256, num_lines=num_lines)
+    return name, obtain(sources, name, make, expected)
 
 
-def tsv_archive(choice: Choice, sources: Sources) -> Path:
-    """Return the cached archive of a pair."""
+def tsv_archive(choice: Choice, sources: Sources) -> tuple[str, Path]:
+    """Return the name and the cached archive of a pair."""
     origin = choice.entry.origin
     assert isinstance(origin, ZippedTsv)
     file, _ = origin.files[choice.pair]
-    url = origin.url.format(file=file)
-    return obtain(sources, f"{choice.entry.name}/{file}", partial(fetch, url))
+    name = f"{choice.entry.name}/{file}"
+    return name, obtain(sources, name, partial(fetch, sources, origin.url.format(file=file)))
 
 
 def archive_rows(archive: Path, member: str, split: str) -> Iterator[Row]:
     """Yield the rows of one split of a zipped TSV; lines are those of the whole member."""
-    name = f"{archive}:{member}"
-    try:
-        with zipfile.ZipFile(archive) as files, files.open(member) as stream:
-            for row in tsv_rows(decode_lines(stream, name), name):
-                if split_of(row[1]) == split:
-                    yield row
-    except (zipfile.BadZipFile, KeyError) as error:
-        raise UserError(f"{name}: cannot be read ({error}); delete the file.") from None
+    with open_member(archive, member) as stream:
+        name = f"{archive}#{member}"
+        for row in tsv_rows(decode_lines(stream, name), name):
+            if split_of(row[1]) == split:
+                yield row
 
 
 def tsv_rows(lines: Iterator[str], name: str) -> Iterator[Row]:
@@ -96,53 +89,11 @@ def split_of(sentence: str) -> str:
     return "test" if part < _DEV_PARTS + _TEST_PARTS else "train"
 
 
-def _write_member(url: str, archive: Path, member: str, target: Path) -> None:
-    fetch(url, archive)
-    try:
-        with tarfile.open(archive) as files:
-            stream = files.extractfile(member)
-            assert stream is not None, f"{member} is not a file"
-            with stream:
-                _write_gzip(stream, target)
-    except (tarfile.TarError, KeyError, EOFError) as error:
-        raise UserError(f"{archive}: {member} cannot be read ({error}); delete it.") from None
-
-
-def _write_test_set(
-    test_set: str, pair: str, language: str, num_lines: int | None, target: Path
-) -> None:
-    try:
-        with _limited_wait():
-            if language == pair.split("-")[0]:
-                file = sacrebleu.get_source_file(test_set, pair)
-            else:
-                file = sacrebleu.get_reference_files(test_set, pair)[0]
-    # sacreBLEU ends the program where a checksum is wrong.
-    except (OSError, SystemExit) as error:
-        raise Unreachable(f"sacreBLEU's {test_set}: {error}") from None
-    # An interrupted sacreBLEU leaves a short file, which it then takes for the whole one.
-    if num_lines is not None and count_lines(file) != num_lines:
-        raise UserError(
-            f"{file}: has not the {num_lines:,} lines of {test_set}; delete its folder."
-        )
-    with open(file, "rb") as stream:
-        _write_gzip(stream, target)
-
-
-@contextmanager
-def _limited_wait() -> Iterator[None]:
-    """Bound the time that sacreBLEU, which sets none, waits for a silent server."""
-    before = socket.getdefaulttimeout()
-    socket.setdefaulttimeout(TIMEOUT_S)
-    try:
-        yield
-    finally:
-        socket.setdefaulttimeout(before)
-
-
-def _write_gzip(stream: IO[bytes], target: Path) -> None:
-    """Write a .gz file whose bytes depend on the content alone."""
+def _write_member(sources: Sources, url: str, archive: Path, member: str, target: Path) -> None:
+    """Write a .gz file whose bytes depend on the member alone."""
+    fetch(sources, url, archive)
     with (
+        open_member(archive, member) as stream,
         write_whole(target) as out,
         gzip.GzipFile(filename="", mode="wb", fileobj=out, mtime=0) as packed,
     ):

@@ -4,8 +4,7 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from nmt.data.filters import keep_rows, sides
-from nmt.data.ledger import Entry
+from nmt.data.filters import sides
 from nmt.lines import normalise
 
 
@@ -29,21 +28,18 @@ class HeldOut:
         for known, sentences in zip(self._all, sides, strict=True):
             known.update(filter(None, sentences))
 
-    def drop(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, list[Entry]]:
-        """Drop training pairs whose source or target is a held-out sentence of that side."""
+    def find(self, batch: pa.RecordBatch) -> list[tuple[str | None, str | None]]:
+        """Return for each clean pair its folded sides, each where it is a held-out sentence."""
         src_known, tgt_known = self._all
-        return keep_rows(
-            batch,
-            [
-                "in dev or test" if fold(src) in src_known or fold(tgt) in tgt_known else ""
-                for src, tgt in zip(*sides(batch), strict=True)
-            ],
-        )
+        return [
+            (src if src in src_known else None, tgt if tgt in tgt_known else None)
+            for src, tgt in zip(*(map(str.casefold, texts) for texts in sides(batch)), strict=True)
+        ]
 
     def see(self, batch: pa.RecordBatch) -> None:
-        """Take note of the training pairs that stay."""
-        for known, seen, texts in zip(self._all, self._seen, sides(batch), strict=True):
-            seen.update(known.intersection(map(fold, texts)))
+        """Take note of the held-out sides, known_src and known_tgt, that training pairs hold."""
+        for seen, name in zip(self._seen, ("known_src", "known_tgt"), strict=True):
+            seen.update(batch.column(name).drop_null().to_pylist())
 
     def overlap(self) -> dict[str, int]:
         """Return for each set how many of its pairs have a side that training pairs hold."""

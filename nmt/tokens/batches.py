@@ -8,7 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nmt.tokens.store import Ints, TokenStore
+from nmt.data.shards import Ints
+from nmt.tokens.store import TokenStore
 from nmt.tokens.vocab import PAD, START
 
 Update = list[Ints]

@@ -1,52 +1,58 @@
-"""Turns clean pairs into the token store, and drops those of a length that training cannot use."""
+"""Turns the clean pairs of a shard into ids, and drops those of a length no training can use."""
 
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
-from tqdm import tqdm
 
 from nmt.config import CleanConfig
-from nmt.data.cleaning import read_clean
-from nmt.data.filters import keep_rows, why_length
-from nmt.data.ledger import Entry, Ledger
-from nmt.data.overlap import HeldOut
-from nmt.tokens.store import make_rows, write_store
+from nmt.data.dedup import read_unique
+from nmt.data.filters import why_length
+from nmt.data.shards import Ints
 from nmt.tokens.vocab import Vocabs
 
-
-def encode(
-    batch: pa.RecordBatch, vocabs: Vocabs, rules: CleanConfig
-) -> tuple[pa.RecordBatch, pa.RecordBatch, list[Entry]]:
-    """Return the ids of the pairs that stay, their text, and an entry for each of the others."""
-    src = vocabs.src.encode(batch.column("src").to_pylist())
-    tgt = vocabs.tgt.encode(batch.column("tgt").to_pylist())
-    reasons = [why_length(*ids, rules) for ids in zip(src, tgt, strict=True)]
-    text, dropped = keep_rows(batch, reasons)
-    stays = [not reason for reason in reasons]
-    rows = make_rows(
-        [ids for ids, keep in zip(src, stays, strict=True) if keep],
-        [ids for ids, keep in zip(tgt, stays, strict=True) if keep],
-        text.column("corpus"),
-        text.column("line"),
-    )
-    return rows, text, dropped
+# A row for each row of the shard, in order. What was dropped has no ids.
+SCHEMA = pa.schema(
+    [
+        ("line", pa.int64()),
+        ("src", pa.list_(pa.int32())),
+        ("tgt", pa.list_(pa.int32())),
+        ("known_src", pa.string()),
+        ("known_tgt", pa.string()),
+        ("action", pa.string()),
+        ("reason", pa.string()),
+    ]
+)
 
 
-def encode_pairs(
-    clean_file: Path,
-    store_file: Path,
-    vocabs: Vocabs,
-    *,
-    rules: CleanConfig,
-    held_out: HeldOut,
-    ledger: Ledger,
-) -> None:
-    """Write the token store; what stays and what goes is told to held_out and the ledger."""
-    bar = tqdm(desc="encoding", unit=" pairs", unit_scale=True, disable=None)
-    with write_store(store_file) as store, bar:
-        for batch in read_clean(clean_file):
-            rows, text, dropped = encode(batch, vocabs, rules)
-            store.write(rows)
-            held_out.see(text)
-            ledger.write(batch.column("corpus")[0].as_py(), dropped)
-            bar.update(batch.num_rows)
+def encode_shard(
+    clean_file: Path, duplicates: Ints, vocabs: Vocabs, rules: CleanConfig, path: Path
+) -> int:
+    """Write the rows of SCHEMA for a cleaned shard, and return their number.
+
+    `duplicates` are rows of the shard, counted from 0.
+    """
+    num_rows = 0
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, SCHEMA) as sink:
+        for batch in read_unique(clean_file, duplicates):
+            sink.write_batch(encode(batch, vocabs, rules))
+            num_rows += batch.num_rows
+    return num_rows
+
+
+def encode(batch: pa.RecordBatch, vocabs: Vocabs, rules: CleanConfig) -> pa.RecordBatch:
+    """Return the rows of SCHEMA for clean rows; a pure function of the batch."""
+    rows = np.flatnonzero(batch.column("src").is_valid().to_numpy(zero_copy_only=False))
+    left = batch.take(pa.array(rows))
+    src_ids = vocabs.src.encode(left.column("src").to_pylist())
+    tgt_ids = vocabs.tgt.encode(left.column("tgt").to_pylist())
+    columns = {name: batch.column(name).to_pylist() for name in SCHEMA.names}
+    for row, src, tgt in zip(rows.tolist(), src_ids, tgt_ids, strict=True):
+        if reason := why_length(src, tgt, rules):
+            for name in ("src", "tgt", "known_src", "known_tgt"):
+                columns[name][row] = None
+            columns["action"][row], columns["reason"][row] = "dropped", reason
+        else:
+            columns["src"][row], columns["tgt"][row] = src, tgt
+    arrays = [pa.array(columns[field.name], field.type) for field in SCHEMA]
+    return pa.record_batch(arrays, schema=SCHEMA)

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from nmt.data.shards import Ints
 from nmt.errors import UserError
 from nmt.lines import write_whole
 
@@ -21,8 +22,6 @@ SCHEMA = pa.schema(
         ("line", pa.int64()),
     ]
 )
-
-Ints = npt.NDArray[np.int64]
 
 
 class _Chunk(NamedTuple):
@@ -115,11 +114,15 @@ class StoreWriter:
 
 
 def make_rows(
-    src: Sequence[Sequence[int]], tgt: Sequence[Sequence[int]], corpus: pa.Array, line: pa.Array
+    src: Sequence[Sequence[int]] | pa.Array,
+    tgt: Sequence[Sequence[int]] | pa.Array,
+    corpus: int,
+    line: pa.Array,
 ) -> pa.RecordBatch:
-    """Return rows of SCHEMA from lists of ids."""
+    """Return rows of SCHEMA, all of one corpus, from lists of ids."""
     sides = [pa.array(ids, pa.list_(pa.int32())) for ids in (src, tgt)]
-    return pa.record_batch([*sides, corpus, line], schema=SCHEMA)
+    numbers = pa.array(np.full(len(line), corpus, np.int32))
+    return pa.record_batch([*sides, numbers, line], schema=SCHEMA)
 
 
 def _chunks(column: pa.ChunkedArray) -> list[_Chunk]:

@@ -46,6 +46,9 @@ class Vocab:
                 f"train it with --unk_id=0 --bos_id=1 --eos_id=2 --pad_id=3, or drop vocab.model."
             )
 
+    def __reduce__(self) -> tuple[type["Vocab"], tuple[bytes, str]]:
+        return Vocab, (self.model, "the vocabulary")
+
     def __len__(self) -> int:
         return int(self._processor.get_piece_size())
 

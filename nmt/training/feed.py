@@ -3,10 +3,11 @@
 import numpy as np
 
 from nmt.config import Config
+from nmt.data.shards import Ints
 from nmt.errors import UserError
 from nmt.run_folder import RunFolder
 from nmt.tokens.batches import Batch, Planner, Update, make_batch
-from nmt.tokens.store import Ints, TokenStore
+from nmt.tokens.store import TokenStore
 from nmt.training.checkpoint import Progress
 
 

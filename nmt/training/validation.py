@@ -6,9 +6,10 @@ from math import exp
 import torch
 from torch.nn import functional as F
 
+from nmt.data.shards import Ints
 from nmt.model.transformer import Transformer, keep_real
 from nmt.tokens.batches import Batch, make_batch
-from nmt.tokens.store import Ints, TokenStore
+from nmt.tokens.store import TokenStore
 from nmt.tokens.vocab import PAD
 
 # Above this share of right next pieces, translations below that BLEU say that something leaks.

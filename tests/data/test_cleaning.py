@@ -1,45 +1,21 @@
-"""Corpora become one file of clean pairs in their order, and a sample of it is drawn evenly."""
+"""Every row of a shard is judged once, and what stays keeps its line and order."""
 
-import io
-from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from nmt.config import CleanConfig
-from nmt.data.cleaning import clean_corpora, read_clean, sample_pairs
-from nmt.data.corpora import SCHEMA, Corpus
-from nmt.data.ledger import HEADER, Ledger
+from nmt.data.cleaning import SCHEMA as CLEAN
+from nmt.data.cleaning import Cleaner, judge
+from nmt.data.corpora import SCHEMA
+from nmt.data.dedup import find_duplicates, read_duplicates, read_unique
 from nmt.data.overlap import HeldOut
+from nmt.data.sample import sample_pairs
 
 Pairs = list[tuple[str, str]]
-
-
-def corpus(name: str, pairs: Pairs, rows_per_batch: int = 2) -> Corpus:
-    return Corpus(name, 1.0, (), "", partial(batches, pairs, rows_per_batch))
-
-
-def batches(pairs: Pairs, rows_per_batch: int, max_rows: int) -> Iterator[pa.RecordBatch]:
-    assert rows_per_batch <= max_rows
-    rows = [{"line": n, "src": src, "tgt": tgt} for n, (src, tgt) in enumerate(pairs, 1)]
-    for start in range(0, len(rows), rows_per_batch):
-        yield pa.RecordBatch.from_pylist(rows[start : start + rows_per_batch], schema=SCHEMA)
-
-
-class Cleaned:
-    """What cleaning gives: the rows that stay, the numbers read, the ledger."""
-
-    def __init__(
-        self, corpora: list[Corpus], rules: CleanConfig, held_out: HeldOut, path: Path
-    ) -> None:
-        stream = io.BytesIO()
-        ledger = Ledger(stream, [corpus.name for corpus in corpora])
-        self.num_read = clean_corpora(corpora, rules, held_out, ledger, path)
-        self.ledger = stream.getvalue().decode().removeprefix(HEADER).splitlines()
-        self.batches = list(read_clean(path))
-        self.rows = [tuple(row.values()) for batch in self.batches for row in batch.to_pylist()]
+NUM_BUCKETS = 3
 
 
 @pytest.fixture
@@ -49,39 +25,66 @@ def held_out() -> HeldOut:
     return held_out
 
 
+def judged(pairs: Pairs, rules: CleanConfig, held_out: HeldOut) -> pa.RecordBatch:
+    rows = [{"line": n, "src": src, "tgt": tgt} for n, (src, tgt) in enumerate(pairs, 1)]
+    raw = pa.RecordBatch.from_pylist(rows, schema=SCHEMA)
+    return judge(raw, Cleaner(rules, held_out, "en", "de"))
+
+
+def unique(
+    folder: Path, shards: list[Pairs], rules: CleanConfig, held_out: HeldOut
+) -> list[pa.RecordBatch]:
+    """Clean shards, find their duplicates and return all rows."""
+    files = [folder / f"clean-{n}.arrow" for n in range(len(shards))]
+    for file, pairs in zip(files, shards, strict=True):
+        with pa.OSFile(str(file), "wb") as sink, pa.ipc.new_file(sink, CLEAN) as writer:
+            writer.write_batch(judged(pairs, rules, held_out))
+    found = [folder / f"duplicates-{bucket}" for bucket in range(NUM_BUCKETS)]
+    for bucket, path in enumerate(found):
+        find_duplicates(files, bucket, NUM_BUCKETS, path)
+    duplicates = read_duplicates(found)
+    firsts = np.cumsum([0, *map(len, shards)])
+    return [
+        batch
+        for file, first in zip(files, firsts, strict=False)
+        for batch in read_unique(file, duplicates, int(first))
+    ]
+
+
+def texts(batch: pa.RecordBatch) -> list[tuple[int, str, str]]:
+    rows = batch.filter(batch.column("src").is_valid()).to_pylist()
+    return [(row["line"], row["src"], row["tgt"]) for row in rows]
+
+
+def told(batch: pa.RecordBatch) -> list[tuple[int, str, str]]:
+    return [
+        (row["line"], row["action"], row["reason"]) for row in batch.to_pylist() if row["action"]
+    ]
+
+
 ONE = [("a", "A1"), ("b", "b"), ("c\u2028c", "C1"), ("known.", "x"), ("a", "A1")]
 TWO = [("", "y"), ("d", "D1"), ("a", "A1")]
 
 
-def test_rows_keep_their_corpus_line_and_order(tmp_path: Path, held_out: HeldOut) -> None:
-    corpora = [corpus("one", ONE), corpus("two", TWO)]
-    cleaned = Cleaned(corpora, CleanConfig(), held_out, tmp_path / "clean.arrow")
-    assert cleaned.rows == [(0, 1, "a", "A1"), (0, 3, "c c", "C1"), (1, 2, "d", "D1")]
-    assert cleaned.num_read == [5, 3]
-    assert cleaned.ledger == [
-        "one\t2\tdropped\tcopy",
-        "one\t3\trepaired\tsource",
-        "one\t4\tdropped\tin dev or test",
-        "one\t5\tdropped\tduplicate",
-        "two\t1\tdropped\tempty source",
-        "two\t3\tdropped\tduplicate",
+def test_rows_keep_their_line_and_order(tmp_path: Path, held_out: HeldOut) -> None:
+    one, two = unique(tmp_path, [ONE, TWO], CleanConfig(), held_out)
+    assert texts(one) == [(1, "a", "A1"), (3, "c c", "C1")]
+    assert texts(two) == [(2, "d", "D1")]
+    assert told(one) == [
+        (2, "dropped", "copy"),
+        (3, "repaired", "line separators in source"),
+        (4, "dropped", "in dev or test"),
+        (5, "dropped", "duplicate"),
     ]
-
-
-def test_each_batch_is_of_one_corpus_and_none_is_empty(tmp_path: Path, held_out: HeldOut) -> None:
-    corpora = [corpus("one", [("", ""), ("", ""), *ONE]), corpus("two", TWO)]
-    cleaned = Cleaned(corpora, CleanConfig(), held_out, tmp_path / "clean.arrow")
-    assert all(batch.num_rows for batch in cleaned.batches)
-    assert all(len(set(batch.column("corpus").to_pylist())) == 1 for batch in cleaned.batches)
+    assert told(two) == [(1, "dropped", "empty source"), (3, "dropped", "duplicate")]
 
 
 def test_a_line_that_was_mended_and_then_dropped_has_one_entry(
     tmp_path: Path, held_out: HeldOut
 ) -> None:
     pairs = [("known.\0", "x"), ("a", "b"), ("\ufeffa", "b")]
-    path = tmp_path / "clean.arrow"
-    cleaned = Cleaned([corpus("one", pairs, 3)], CleanConfig(), held_out, path)
-    assert cleaned.ledger == ["one\t1\tdropped\tin dev or test", "one\t3\tdropped\tduplicate"]
+    [batch] = unique(tmp_path, [pairs], CleanConfig(), held_out)
+    assert told(batch) == [(1, "dropped", "in dev or test"), (3, "dropped", "duplicate")]
 
 
 @pytest.mark.parametrize(
@@ -95,51 +98,70 @@ def test_a_line_that_was_mended_and_then_dropped_has_one_entry(
 def test_each_rule_can_be_put_off(
     tmp_path: Path, held_out: HeldOut, rules: CleanConfig, lines: list[int]
 ) -> None:
-    cleaned = Cleaned([corpus("one", ONE)], rules, held_out, tmp_path / "clean.arrow")
-    assert [line for _, line, _, _ in cleaned.rows] == lines
+    [batch] = unique(tmp_path, [ONE], rules, held_out)
+    assert [line for line, _, _ in texts(batch)] == lines
 
 
-def test_what_is_dropped_does_not_depend_on_the_batches(tmp_path: Path, held_out: HeldOut) -> None:
-    found = [
-        Cleaned([corpus("one", ONE, size)], CleanConfig(), held_out, tmp_path / f"{size}.arrow")
-        for size in (1, 2, 3, 100)
-    ]
-    assert all(cleaned.rows == found[0].rows for cleaned in found)
-    assert all(cleaned.ledger == found[0].ledger for cleaned in found)
+@pytest.mark.parametrize(
+    ("dedup", "lines"), [("pair", [1, 2, 3, 5]), ("source", [1, 3, 5]), ("target", [1, 2, 5])]
+)
+def test_the_first_of_what_is_equal_stays(tmp_path: Path, dedup: str, lines: list[int]) -> None:
+    pairs = [("a", "x"), ("a", "y"), ("b", "x"), ("a", "x"), ("c", "z")]
+    rules = CleanConfig(dedup=dedup)  # type: ignore[arg-type]
+    for shards in ([pairs], [[pair] for pair in pairs]):
+        batches = unique(tmp_path, shards, rules, HeldOut())
+        kept = [len(texts(batch)) for batch in batches]
+        if len(shards) == 1:
+            assert [line for line, _, _ in texts(batches[0])] == lines
+        else:
+            assert [n for n, count in enumerate(kept, 1) if count] == lines
+
+
+def test_a_border_between_the_sides_is_seen(tmp_path: Path) -> None:
+    pairs = [("a b", "c"), ("a", "b c")]
+    [batch] = unique(tmp_path, [pairs], CleanConfig(), HeldOut())
+    assert len(texts(batch)) == 2
 
 
 def test_a_pair_that_went_takes_no_other_with_it(tmp_path: Path, held_out: HeldOut) -> None:
     pairs = [("a", "Bekannt."), ("a", "gut")]
-    rules = CleanConfig(dedup="source")
-    cleaned = Cleaned([corpus("one", pairs)], rules, held_out, tmp_path / "clean.arrow")
-    assert [line for _, line, _, _ in cleaned.rows] == [2]
+    [batch] = unique(tmp_path, [pairs], CleanConfig(dedup="source"), held_out)
+    assert [line for line, _, _ in texts(batch)] == [2]
 
 
-@pytest.fixture
-def hundred(tmp_path: Path) -> Path:
-    pairs = [(f"a{n}", f"b{n}") for n in range(100)]
-    Cleaned([corpus("one", pairs, 7)], CleanConfig(), HeldOut(), tmp_path / "clean.arrow")
-    return tmp_path / "clean.arrow"
+def test_duplicates_are_found_as_a_set_would_find_them(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    pairs = [(f"s{n}", f"t{n}") for n in rng.integers(0, 300, 1000)]
+    shards = [pairs[:1], pairs[1:400], pairs[400:]]
+    batches = unique(tmp_path, shards, CleanConfig(), HeldOut())
+    found = [(src, tgt) for batch in batches for _, src, tgt in texts(batch)]
+    assert found == list(dict.fromkeys(pairs))
 
 
-def test_a_sample_holds_whole_pairs_in_order(hundred: Path) -> None:
-    src, tgt = sample_pairs(hundred, 20)
+def hundred(sizes: list[int]) -> list[pa.RecordBatch]:
+    """A hundred clean pairs, each followed by a dropped one, in batches of these sizes."""
+    pairs = [pair for n in range(100) for pair in ((f"a{n}", f"b{n}"), ("", ""))]
+    batch = judged(pairs, CleanConfig(), HeldOut())
+    borders = np.cumsum([0, *sizes])
+    return [batch.slice(a, b - a) for a, b in zip(borders, borders[1:], strict=False)]
+
+
+def test_a_sample_holds_whole_pairs_in_order_however_they_are_cut() -> None:
+    src, tgt = sample_pairs(lambda: iter(hundred([200])), 20)
     numbers = [int(text[1:]) for text in src]
     assert len(numbers) == 20
     assert numbers == sorted(set(numbers))
     assert tgt == [f"b{n}" for n in numbers]
     # Of all parts of the file, not of its beginning.
     assert len({n // 25 for n in numbers}) == 4
-    assert sample_pairs(hundred, 20) == (src, tgt)
+    assert sample_pairs(lambda: iter(hundred([1, 70, 2, 127])), 20) == (src, tgt)
 
 
 @pytest.mark.parametrize("size", [100, 101, 10**9])
-def test_a_sample_may_be_all(hundred: Path, size: int) -> None:
-    assert sample_pairs(hundred, size)[0] == [f"a{n}" for n in range(100)]
+def test_a_sample_may_be_all(size: int) -> None:
+    assert sample_pairs(lambda: iter(hundred([200])), size)[0] == [f"a{n}" for n in range(100)]
 
 
-def test_a_sample_of_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "clean.arrow"
-    cleaned = Cleaned([corpus("one", [("", "")])], CleanConfig(), HeldOut(), path)
-    assert (cleaned.rows, cleaned.num_read) == ([], [1])
-    assert sample_pairs(path, 5) == ([], [])
+def test_a_sample_of_nothing() -> None:
+    batch = judged([("", "")], CleanConfig(), HeldOut())
+    assert sample_pairs(lambda: iter([batch]), 5) == ([], [])

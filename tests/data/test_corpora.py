@@ -2,12 +2,14 @@
 
 import gzip
 import io
+import lzma
 import tarfile
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+from bad_server import bad_server
 
 from nmt.config import CorpusSpec, FilePath
 from nmt.data.corpora import SCHEMA, Corpus, Sources, open_corpus
@@ -82,6 +84,45 @@ def test_tsv_takes_two_columns(tmp_path: Path, here: Sources, name: str) -> None
     assert rows(corpus) == [(1, "one", "eins"), (2, "t\x0bwo", "zwei"), (3, "", "")]
 
 
+def test_sides_from_one_archive_by_url(tmp_path: Path) -> None:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr("d/a.en", "one\ntwo\n")
+        archive.writestr("d/a.de.gz", gzip.compress(b"eins\nzwei\n"))
+    with bad_server() as server:
+        server.files = {"get/a.zip": stream.getvalue()}
+        url = f"{server.url}/get/a.zip"
+        spec = CorpusSpec(src=FilePath(f"{url}#d/a.en"), tgt=FilePath(f"{url}#d/a.de.gz"))
+        corpus = opened(spec, Sources(tmp_path))
+        assert server.requests == [("get/a.zip", "")]
+    assert rows(corpus) == [(1, "one", "eins"), (2, "two", "zwei")]
+    assert corpus.name == f"{url}#d/a.en {url}#d/a.de.gz"
+    host = url.split("/")[2]
+    assert corpus.inputs == (tmp_path / "urls" / host / "get" / "a.zip",)
+    assert corpus.mirrored == {f"urls/{host}/get/a.zip": corpus.inputs[0]}
+    again = opened(spec, Sources(tmp_path, offline=True))
+    assert rows(again) == rows(corpus)
+
+
+def test_tsv_in_a_local_archive_and_by_url(tmp_path: Path) -> None:
+    archive = tmp_path / "a.zip"
+    with zipfile.ZipFile(archive, "w") as files:
+        files.writestr("a.tsv", "one\teins\ntwo\n")
+    corpus = opened(CorpusSpec(tsv=FilePath(str(archive))), Sources(tmp_path / "cache"))
+    assert (corpus.inputs, corpus.mirrored) == ((archive,), {})
+    with pytest.raises(UserError, match=r"a\.zip, line 2: has one column"):
+        rows(corpus)
+    with bad_server() as server:
+        server.files = {"a.tsv.xz": lzma.compress(b"one\teins\n")}
+        tsv = FilePath(f"{server.url}/a.tsv.xz")
+        assert rows(opened(CorpusSpec(tsv=tsv), Sources(tmp_path))) == [(1, "one", "eins")]
+
+
+def test_local_file_may_be_called_like_a_member(tmp_path: Path, here: Sources) -> None:
+    tsv = written(tmp_path / "a.zip#b", b"one\teins\n")
+    assert rows(opened(CorpusSpec(tsv=tsv), here)) == [(1, "one", "eins")]
+
+
 def test_tsv_line_with_one_column(tmp_path: Path, here: Sources) -> None:
     tsv = written(tmp_path / "a.tsv", b"one\teins\ntwo zwei\n")
     with pytest.raises(UserError, match=r"a\.tsv, line 2: has one column"):
@@ -124,7 +165,7 @@ def test_archive_is_cut_by_sentence_and_keeps_its_line_numbers(
 
 def test_archive_member_that_is_missing(tmp_path: Path, here: Sources) -> None:
     written(tmp_path / "cache" / "tatoeba" / "deu-eng.zip", b"no zip")
-    with pytest.raises(UserError, match=r"deu-eng\.zip:deu\.txt: cannot be read"):
+    with pytest.raises(UserError, match=r"deu-eng\.zip#deu\.txt: cannot be read"):
         rows(opened(CorpusSpec("tatoeba"), here))
 
 

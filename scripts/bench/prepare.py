@@ -1,0 +1,98 @@
+"""Times nmt prepare from text to token store on a million real pairs or more, and its memory."""
+
+import argparse
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from record import write_result
+
+from nmt.lines import read_lines, write_lines
+
+CONFIG = """\
+src: en
+tgt: de
+data: {{train: [{{src: train.en, tgt: train.de}}], dev: [{{src: dev.en, tgt: dev.de}}]}}
+vocab: {{size: 16000}}
+"""
+NEWSTESTS = "2008 2009 2010 2011 2012 2013 2015 2016 2017 2018".split()
+
+
+def real_pairs(mirror: Path) -> list[tuple[str, str]]:
+    """Return the pairs of Multi30k, the newstests and Tatoeba."""
+    files = [mirror / "multi30k/train"] + [mirror / f"wmt-newstest/newstest{y}" for y in NEWSTESTS]
+    pairs: list[tuple[str, str]] = []
+    for file in files:
+        sides = (read_lines(f"{file}.{side}.gz") for side in ("en", "de"))
+        pairs += zip(*sides, strict=True)
+    with zipfile.ZipFile(mirror / "tatoeba/deu-eng.zip") as archive:
+        text = archive.read("deu.txt").decode("utf-8")
+    rows = (line.split("\t")[:2] for line in text.split("\n") if line)
+    return pairs + [(src, tgt) for src, tgt in rows]
+
+
+def repeated(pairs: list[tuple[str, str]], count: int) -> Iterator[tuple[str, str]]:
+    """Yield `count` pairs; those of a later round bear its number, and so are no duplicates."""
+    for number in range(count):
+        turn, place = divmod(number, len(pairs))
+        src, tgt = pairs[place]
+        yield (f"{src} {turn}", f"{tgt} {turn}") if turn else (src, tgt)
+
+
+def write_texts(folder: Path, mirror: Path, count: int) -> Path:
+    pairs = list(repeated(real_pairs(mirror), count))
+    write_lines(folder / "train.en", (src for src, _ in pairs))
+    write_lines(folder / "train.de", (tgt for _, tgt in pairs))
+    for side in ("en", "de"):
+        write_lines(folder / f"dev.{side}", read_lines(mirror / f"multi30k/val.{side}.gz"))
+    config = folder / "bench.yaml"
+    config.write_text(CONFIG.format())
+    return config
+
+
+def measure(config: Path, run: Path) -> tuple[float, float]:
+    """Return seconds and the peak memory of the largest process in MB."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    start = time.monotonic()
+    command = [sys.executable, "-m", "nmt", "prepare", str(config), "--run", str(run)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    assert status == 0 and before is not None
+    return time.monotonic() - start, usage.ru_maxrss / 1024
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--mirror", type=Path, required=True)
+    parser.add_argument("--pairs", type=int, nargs="+", default=[1_000_000, 4_000_000])
+    parser.add_argument("--repeats", type=int, default=3)
+    options = parser.parse_args()
+    figures: dict[str, Any] = {}
+    for count in options.pairs:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            config = write_texts(folder, options.mirror, count)
+            runs = [measure(config, folder / f"run{n}") for n in range(options.repeats)]
+            kept = json.loads((folder / "run0/data/statistics.json").read_text())["num_pairs"]
+        seconds = statistics.median(run[0] for run in runs)
+        figures[f"{count:,} pairs"] = {
+            "kept": kept,
+            "seconds": [round(run[0], 1) for run in runs],
+            "pairs_per_s_median": round(count / seconds),
+            "peak_mb_of_the_largest_process": round(max(run[1] for run in runs)),
+        }
+        print(json.dumps(figures), flush=True)
+    write_result("prepare", figures)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+"""nmt corpora NAME tells of each corpus what there is to know."""
+
+import pytest
+from sacrebleu.dataset import DATASETS
+
+from nmt.data.catalogue import CATALOGUE
+from nmt.data.entries import Entry
+from nmt.data.listing import describe
+from nmt.errors import UserError
+
+
+@pytest.mark.parametrize("found", CATALOGUE, ids=[entry.name for entry in CATALOGUE])
+def test_every_corpus_in_full(found: Entry) -> None:
+    text = "\n".join(describe(found.name))
+    for part in (found.title, found.licence, found.citation, *found.pairs):
+        assert part in text
+    for split in found.splits:
+        assert f"{found.name}/{split.name}: {split.num_pairs:,} pairs" in text
+
+
+def test_what_a_source_states_and_what_none_does() -> None:
+    multi30k, wmt14, tatoeba = (list(describe(name)) for name in ("multi30k", "wmt14", "tatoeba"))
+    sums = multi30k[multi30k.index("SHA-256:") + 1 :]
+    assert len(sums) == 22 and all(len(line.split()[0]) == 64 for line in sums)
+    assert "  multi30k/test_2017_mscoco: 461 pairs, in de, en, fr alone" in multi30k
+    assert "revision: that of the first fetch, which is recorded" in wmt14
+    assert "splits (numbers of pairs: de-en):" in wmt14
+    assert "SHA-256: that of the first fetch, which is recorded" in tatoeba
+
+
+def test_sets_of_sacrebleu() -> None:
+    assert {line.strip() for line in describe("sacrebleu")} > {
+        f"sacrebleu/{name}" for name in DATASETS
+    }
+    lines = list(describe("sacrebleu/wmt20"))
+    assert any(line.startswith("pairs: ") and "en-de" in line for line in lines)
+    assert any("3b1f777cfd2fb15ccf66e9bfdb2b1699" in line for line in lines)
+
+
+@pytest.mark.parametrize("name", ["multi3k", "sacrebleu/wmt99"])
+def test_unknown_names(name: str) -> None:
+    with pytest.raises(UserError, match=f"{name}: .*did you mean"):
+        list(describe(name))
