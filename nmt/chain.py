@@ -17,13 +17,13 @@ import pyarrow as pa
 from nmt.config import Config
 from nmt.data.alarms import alarms, merge, read_summary, summarise_shard
 from nmt.data.cleaning import Cleaner, clean_shard
-from nmt.data.corpora import Corpus
 from nmt.data.dedup import find_duplicates, read_duplicates, read_unique
 from nmt.data.examples import write_examples
 from nmt.data.ledger import Ledger
 from nmt.data.overlap import HeldOut
 from nmt.data.sample import sample_pairs
 from nmt.data.shards import Ints, Shard, cut, write_corpus
+from nmt.data.sources.corpora import Corpus
 from nmt.run_folder import RunFolder
 from nmt.tasks import Done, Task, count_workers, hash_of, run_tasks
 from nmt.tokens.encode import encode_shard

@@ -71,7 +71,7 @@ def prepare(
     """Clean the corpora, train SentencePiece and write the token store."""
     from nmt.chain import Plan
     from nmt.config import load_config
-    from nmt.data.corpora import Sources
+    from nmt.data.sources.corpora import Sources
     from nmt.prepare import prepare as prepare_run
     from nmt.run_folder import RunFolder
 
@@ -95,7 +95,7 @@ def train(
 ) -> None:
     """Train a model; prepare what is missing and go on from the last checkpoint, if any."""
     from nmt.config import load_config
-    from nmt.data.corpora import Sources
+    from nmt.data.sources.corpora import Sources
     from nmt.device import choose_device
     from nmt.run_folder import RunFolder
     from nmt.train import train_run
@@ -206,11 +206,11 @@ def corpora(
 ) -> None:
     """List the corpora that a config can name."""
     if name:
-        from nmt.data import listing
+        from nmt.data.sources import listing
 
         print("\n".join(listing.describe(name)))
         return
-    from nmt.data.catalogue import describe
+    from nmt.data.sources.catalogue import describe
 
     for row in describe():
         facts = [row.size, f"licence: {row.licence}"]
@@ -229,8 +229,8 @@ def data_pack(
 ) -> None:
     """Write a mirror with just what a config needs, for machines without network."""
     from nmt.config import load_config
-    from nmt.data.corpora import Sources
-    from nmt.data.pack import pack
+    from nmt.data.sources.corpora import Sources
+    from nmt.data.sources.pack import pack
 
     packed = pack(load_config(config, set_ or []), directory, Sources.from_environment(mirror))
     for line in packed.describe():

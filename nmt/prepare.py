@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from nmt.chain import ONE_A_CORE, Chain, Plan
 from nmt.config import Config, CorpusSpec, flatten
-from nmt.data.corpora import Corpus, Sources, open_corpus
 from nmt.data.held_out import write_held_out
 from nmt.data.ledger import Ledger
+from nmt.data.sources.corpora import Corpus, Sources, open_corpus
 from nmt.errors import UserError
 from nmt.lines import normalise, read_lines
 from nmt.run_folder import RunFolder, describe_command, write_json

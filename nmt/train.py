@@ -6,7 +6,7 @@ from functools import partial
 from tqdm import tqdm
 
 from nmt.config import Config, DecodingConfig
-from nmt.data.corpora import Sources
+from nmt.data.sources.corpora import Sources
 from nmt.decoding.translate import Translator
 from nmt.evaluation.score import corpus_bleu
 from nmt.lines import read_lines

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from nmt.config import FilePath, VocabConfig, load_config
-from nmt.data.corpora import Sources
+from nmt.data.sources.corpora import Sources
 from nmt.prepare import Statistics, prepare
 from nmt.run_folder import RunFolder
 from nmt.tokens.store import TokenStore

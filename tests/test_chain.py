@@ -13,7 +13,7 @@ from prepared import some_pairs, write_corpus, write_small
 from nmt import chain
 from nmt.chain import Plan
 from nmt.config import load_config
-from nmt.data.corpora import Sources
+from nmt.data.sources.corpora import Sources
 from nmt.errors import UserError
 from nmt.prepare import prepare
 from nmt.run_folder import RunFolder

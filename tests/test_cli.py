@@ -10,7 +10,7 @@ from conftest import Cli
 from prepared import write_small
 
 import nmt
-from nmt.data.catalogue import CATALOGUE
+from nmt.data.sources.catalogue import CATALOGUE
 
 HEAVY = ["torch", "datasets", "sentencepiece", "pyarrow", "numpy", "sacrebleu"]
 

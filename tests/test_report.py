@@ -7,9 +7,9 @@ import pytest
 from prepared import prepare_small, some_pairs, write_small
 
 from nmt.config import load_config
-from nmt.data.corpora import Sources, open_corpus
 from nmt.data.examples import write_examples
 from nmt.data.shards import write_corpus
+from nmt.data.sources.corpora import Sources, open_corpus
 from nmt.errors import UserError
 from nmt.report import _histogram, explain, report
 from nmt.run_folder import RunFolder

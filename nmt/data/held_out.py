@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 
 from nmt.config import CorpusSpec, DataConfig
-from nmt.data.corpora import Corpus
 from nmt.data.overlap import HeldOut
+from nmt.data.sources.corpora import Corpus
 from nmt.errors import UserError
 from nmt.lines import write_lines
 from nmt.run_folder import RunFolder, set_name

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from nmt.data.corpora import SCHEMA, Corpus
+from nmt.data.sources.corpora import SCHEMA, Corpus
 
 ROWS_PER_BATCH = 10_000
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 from nmt.data.alarms import alarms, merge, observe, read_summary, summarise_shard
-from nmt.data.corpora import SCHEMA
 from nmt.data.shards import cut
+from nmt.data.sources.corpora import SCHEMA
 
 Pairs = list[tuple[str, str]]
 

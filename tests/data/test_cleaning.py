@@ -9,10 +9,10 @@ import pytest
 from nmt.config import CleanConfig
 from nmt.data.cleaning import SCHEMA as CLEAN
 from nmt.data.cleaning import Cleaner, judge
-from nmt.data.corpora import SCHEMA
 from nmt.data.dedup import find_duplicates, read_duplicates, read_unique
 from nmt.data.overlap import HeldOut
 from nmt.data.sample import sample_pairs
+from nmt.data.sources.corpora import SCHEMA
 
 Pairs = list[tuple[str, str]]
 NUM_BUCKETS = 3

@@ -5,9 +5,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from nmt.data.corpora import SCHEMA
 from nmt.data.examples import Row, pick, read_examples, visible, write_examples
 from nmt.data.ledger import Entry, Ledger
+from nmt.data.sources.corpora import SCHEMA
 from nmt.run_folder import RunFolder
 
 

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 
 from nmt.config import CleanConfig
-from nmt.data.corpora import SCHEMA
 from nmt.data.filters import clean, keep_rows, sides, why_length
 from nmt.data.ledger import Entry
+from nmt.data.sources.corpora import SCHEMA
 from nmt.lines import read_lines
 
 RULES = CleanConfig()

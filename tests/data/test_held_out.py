@@ -6,9 +6,9 @@ import pyarrow as pa
 import pytest
 
 from nmt.config import CorpusSpec, DataConfig, FilePath
-from nmt.data.corpora import SCHEMA, Corpus, Sources, open_corpus
 from nmt.data.held_out import write_held_out
 from nmt.data.overlap import HeldOut
+from nmt.data.sources.corpora import SCHEMA, Corpus, Sources, open_corpus
 from nmt.errors import UserError
 from nmt.lines import read_lines
 from nmt.run_folder import RunFolder

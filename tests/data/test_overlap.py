@@ -3,8 +3,8 @@
 import pyarrow as pa
 import pytest
 
-from nmt.data.corpora import SCHEMA
 from nmt.data.overlap import HeldOut, fold
+from nmt.data.sources.corpora import SCHEMA
 
 
 def batch(*pairs: tuple[str, str]) -> pa.RecordBatch:

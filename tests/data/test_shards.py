@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from nmt.data import shards
-from nmt.data.corpora import Corpus, _batches
 from nmt.data.shards import Shard, cut, write_corpus
+from nmt.data.sources.corpora import Corpus, _batches
 
 
 def numbered(count: int) -> Corpus:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from bad_server import BadServer, bad_server
 
-from nmt.data.download import Expected, Sources, fetch, obtain, obtain_url, url_file
-from nmt.data.transfer import Patience, Unreachable
+from nmt.data.sources.download import Expected, Sources, fetch, obtain, obtain_url, url_file
+from nmt.data.sources.transfer import Patience, Unreachable
 from nmt.errors import UserError
 
 BODY = gzip.compress("".join(f"Zeile {k}\n" for k in range(3000)).encode(), mtime=0)

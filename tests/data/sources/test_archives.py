@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from nmt.data.archives import split_member, text_file, unpack
+from nmt.data.sources.archives import split_member, text_file, unpack
 from nmt.errors import UserError
 
 TEXT = "eins\nzwei\u2028\nd\u00f6rt\r\n".encode()

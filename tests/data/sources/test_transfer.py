@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from bad_server import BadServer, bad_server
 
-from nmt.data.transfer import Patience, Unreachable, transfer
+from nmt.data.sources.transfer import Patience, Unreachable, transfer
 
 BODY = random.Random(1).randbytes(100_000)
 HALF = len(BODY) // 2

@@ -8,11 +8,11 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from nmt.data.archives import open_member
-from nmt.data.download import Expected, Sources, fetch, obtain
-from nmt.data.entries import Files, SacrebleuSets, TarMembers, ZippedTsv
-from nmt.data.names import Choice
-from nmt.data.sacrebleu_sets import write_side
+from nmt.data.sources.archives import open_member
+from nmt.data.sources.download import Expected, Sources, fetch, obtain
+from nmt.data.sources.entries import Files, SacrebleuSets, TarMembers, ZippedTsv
+from nmt.data.sources.names import Choice
+from nmt.data.sources.sacrebleu_sets import write_side
 from nmt.errors import UserError
 from nmt.lines import decode_lines, write_whole
 

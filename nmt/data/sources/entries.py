@@ -44,7 +44,7 @@ class SacrebleuSets:
 class ZippedTsv:
     """A zip archive a pair, with one TSV member: English, the other language, attribution.
 
-    Its splits are cut from the one member, see `nmt.data.origins.split_of`.
+    Its splits are cut from the one member, see `nmt.data.sources.origins.split_of`.
     """
 
     url: str

@@ -5,9 +5,9 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from nmt.data.catalogue import CATALOGUE
-from nmt.data.entries import Entry, Hub, SacrebleuSets, Split
-from nmt.data.sacrebleu_sets import citation_of, find_test_set, pairs_of, set_names
+from nmt.data.sources.catalogue import CATALOGUE
+from nmt.data.sources.entries import Entry, Hub, SacrebleuSets, Split
+from nmt.data.sources.sacrebleu_sets import citation_of, find_test_set, pairs_of, set_names
 from nmt.errors import UserError
 
 _HUB = re.compile(

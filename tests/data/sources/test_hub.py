@@ -18,11 +18,11 @@ import pytest
 from bad_server import bad_server
 
 from nmt.config import CorpusSpec
-from nmt.data.corpora import Corpus, Sources, open_corpus
-from nmt.data.hub import find_set
-from nmt.data.hub_files import Wanted
-from nmt.data.sums import write_sums
-from nmt.data.transfer import Patience
+from nmt.data.sources.corpora import Corpus, Sources, open_corpus
+from nmt.data.sources.hub import find_set
+from nmt.data.sources.hub_files import Wanted
+from nmt.data.sources.sums import write_sums
+from nmt.data.sources.transfer import Patience
 from nmt.errors import UserError
 
 COMMIT = "0123456789" * 4
@@ -243,7 +243,7 @@ PROGRAM = """
 import sys
 from pathlib import Path
 from nmt.config import CorpusSpec
-from nmt.data.corpora import Sources, open_corpus
+from nmt.data.sources.corpora import Sources, open_corpus
 from nmt.errors import UserError
 try:
     corpus = open_corpus(CorpusSpec(sys.argv[2]), src_lang="en", tgt_lang="de",

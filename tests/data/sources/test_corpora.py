@@ -12,8 +12,8 @@ import pytest
 from bad_server import bad_server
 
 from nmt.config import CorpusSpec, FilePath
-from nmt.data.corpora import SCHEMA, Corpus, Sources, open_corpus
-from nmt.data.origins import split_of
+from nmt.data.sources.corpora import SCHEMA, Corpus, Sources, open_corpus
+from nmt.data.sources.origins import split_of
 from nmt.errors import UserError
 from nmt.lines import read_lines
 

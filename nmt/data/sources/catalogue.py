@@ -5,7 +5,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from nmt.data.captions import SPLITS as CAPTIONS
-from nmt.data.entries import (
+from nmt.data.sources.entries import (
     Entry,
     Files,
     Generated,

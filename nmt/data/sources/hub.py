@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from nmt.data.download import Sources, is_url
-from nmt.data.hub_files import Wanted, fetch_from_hub, fetch_from_mirror, read_record
-from nmt.data.sums import SUMS
-from nmt.data.transfer import Unreachable
+from nmt.data.sources.download import Sources, is_url
+from nmt.data.sources.hub_files import Wanted, fetch_from_hub, fetch_from_mirror, read_record
+from nmt.data.sources.sums import SUMS
+from nmt.data.sources.transfer import Unreachable
 from nmt.errors import UserError
 
 

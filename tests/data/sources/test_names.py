@@ -2,8 +2,8 @@
 
 import pytest
 
-from nmt.data.entries import Hub
-from nmt.data.names import Choice, choose
+from nmt.data.sources.entries import Hub
+from nmt.data.sources.names import Choice, choose
 from nmt.errors import UserError
 
 

@@ -10,13 +10,13 @@ import pyarrow as pa
 
 from nmt.config import CorpusSpec
 from nmt.data import captions
-from nmt.data.download import Sources as Sources
-from nmt.data.entries import Generated, Hub, ZippedTsv
-from nmt.data.hub import HubSet, find_set, read_columns
-from nmt.data.hub_files import Wanted
-from nmt.data.names import Choice, choose
-from nmt.data.origins import Row, archive_rows, side_file, tsv_archive, tsv_rows
-from nmt.data.own_files import OwnFile, own_file
+from nmt.data.sources.download import Sources as Sources
+from nmt.data.sources.entries import Generated, Hub, ZippedTsv
+from nmt.data.sources.hub import HubSet, find_set, read_columns
+from nmt.data.sources.hub_files import Wanted
+from nmt.data.sources.names import Choice, choose
+from nmt.data.sources.origins import Row, archive_rows, side_file, tsv_archive, tsv_rows
+from nmt.data.sources.own_files import OwnFile, own_file
 from nmt.errors import UserError
 from nmt.lines import count_lines, read_lines
 

@@ -3,9 +3,9 @@
 import pytest
 from sacrebleu.dataset import DATASETS
 
-from nmt.data.catalogue import CATALOGUE
-from nmt.data.entries import Entry
-from nmt.data.listing import describe
+from nmt.data.sources.catalogue import CATALOGUE
+from nmt.data.sources.entries import Entry
+from nmt.data.sources.listing import describe
 from nmt.errors import UserError
 
 

@@ -1,6 +1,6 @@
 """Splits that we cut ourselves never move."""
 
-from nmt.data.origins import split_of
+from nmt.data.sources.origins import split_of
 
 
 def test_splits_do_not_depend_on_case_and_blanks() -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 import huggingface_hub
 from huggingface_hub.utils import httpx  # type: ignore[attr-defined]
 
-from nmt.data.download import Expected, Sources, fetch
-from nmt.data.sums import SUMS, read_sums, sha256_of
-from nmt.data.transfer import Unreachable
+from nmt.data.sources.download import Expected, Sources, fetch
+from nmt.data.sources.sums import SUMS, read_sums, sha256_of
+from nmt.data.sources.transfer import Unreachable
 from nmt.lines import write_lines
 
 _CONVERTED = "refs/convert/parquet"

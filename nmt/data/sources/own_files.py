@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from nmt.data.archives import split_member, text_file
-from nmt.data.download import Sources, is_url, obtain_url, url_file
+from nmt.data.sources.archives import split_member, text_file
+from nmt.data.sources.download import Sources, is_url, obtain_url, url_file
 
 
 class OwnFile(NamedTuple):

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nmt.config import Config
-from nmt.data.corpora import Sources, open_corpus
-from nmt.data.sums import SUMS, read_sums, sha256_of, write_sums
+from nmt.data.sources.corpora import Sources, open_corpus
+from nmt.data.sources.sums import SUMS, read_sums, sha256_of, write_sums
 from nmt.errors import UserError
 from nmt.lines import write_whole
 

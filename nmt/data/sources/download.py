@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 
 import platformdirs
 
-from nmt.data.sums import sha256_of
-from nmt.data.transfer import Patience, Unreachable, marker_of, transfer
+from nmt.data.sources.sums import sha256_of
+from nmt.data.sources.transfer import Patience, Unreachable, marker_of, transfer
 from nmt.errors import UserError
 from nmt.lines import write_whole
 

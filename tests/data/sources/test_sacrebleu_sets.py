@@ -13,9 +13,9 @@ from sacrebleu.dataset import DATASETS
 from sacrebleu.dataset.fake_sgml import FakeSGMLDataset
 
 from nmt.config import CorpusSpec
-from nmt.data.corpora import Corpus, Sources, open_corpus
-from nmt.data.sacrebleu_sets import write_side
-from nmt.data.transfer import Patience
+from nmt.data.sources.corpora import Corpus, Sources, open_corpus
+from nmt.data.sources.sacrebleu_sets import write_side
+from nmt.data.sources.transfer import Patience
 from nmt.errors import UserError
 
 LINES = {"src.en": ["One.", "Two &amp; three."], "ref.de": ["Eins.", "Zwei &amp; drei."]}

@@ -10,9 +10,9 @@ from typing import Any
 
 from sacrebleu.dataset import DATASETS
 
-from nmt.data.archives import unpack
-from nmt.data.download import Expected, Sources, obtain_url
-from nmt.data.transfer import Unreachable
+from nmt.data.sources.archives import unpack
+from nmt.data.sources.download import Expected, Sources, obtain_url
+from nmt.data.sources.transfer import Unreachable
 from nmt.errors import UserError
 from nmt.lines import count_lines, write_whole
 

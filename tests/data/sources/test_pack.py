@@ -15,9 +15,9 @@ import pytest
 from bad_server import BadServer, bad_server
 
 from nmt.config import Config, CorpusSpec, FilePath, load_config
-from nmt.data.corpora import Sources
-from nmt.data.pack import pack
-from nmt.data.sums import read_sums
+from nmt.data.sources.corpora import Sources
+from nmt.data.sources.pack import pack
+from nmt.data.sources.sums import read_sums
 from nmt.errors import UserError
 
 CONFIG = """\
@@ -43,7 +43,7 @@ def forbid(event, arguments):
 sys.addaudithook(forbid)
 from pathlib import Path
 from nmt.config import CorpusSpec, FilePath, load_config
-from nmt.data.corpora import Sources, open_corpus
+from nmt.data.sources.corpora import Sources, open_corpus
 from nmt.errors import UserError
 data = load_config(sys.argv[1]).data
 sources = Sources(Path(sys.argv[2]), sys.argv[3], offline=True)

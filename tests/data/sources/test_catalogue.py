@@ -5,8 +5,8 @@ from pathlib import Path
 import sacrebleu
 
 from nmt.data.captions import pairs
-from nmt.data.catalogue import CATALOGUE, describe
-from nmt.data.entries import Files, SacrebleuSets, TarMembers
+from nmt.data.sources.catalogue import CATALOGUE, describe
+from nmt.data.sources.entries import Files, SacrebleuSets, TarMembers
 
 
 def test_every_entry_has_what_a_user_must_know() -> None:

@@ -2,10 +2,16 @@
 
 from collections.abc import Iterator
 
-from nmt.data.catalogue import source_of
-from nmt.data.entries import Entry, Files, Hub, SacrebleuSets, TarMembers, ZippedTsv
-from nmt.data.names import find_entry
-from nmt.data.sacrebleu_sets import citation_of, files_of, find_test_set, pairs_of, set_names
+from nmt.data.sources.catalogue import source_of
+from nmt.data.sources.entries import Entry, Files, Hub, SacrebleuSets, TarMembers, ZippedTsv
+from nmt.data.sources.names import find_entry
+from nmt.data.sources.sacrebleu_sets import (
+    citation_of,
+    files_of,
+    find_test_set,
+    pairs_of,
+    set_names,
+)
 
 
 def describe(name: str) -> Iterator[str]:

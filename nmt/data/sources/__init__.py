@@ -1,0 +1,1 @@
+"""Where text comes from: a name, a file or a URL in, raw pairs out."""
