@@ -183,9 +183,9 @@ class Chain:
 
     def _find_duplicates(self) -> Ints:
         files = [self._clean_file(index) for index in range(len(self._shards))]
-        made_from = hash_of([mark.sha256 for mark in self._cleaned])
         # A single shard is worth no second process.
         num_buckets = _NUM_BUCKETS if len(files) > 1 else 1
+        made_from = hash_of([mark.sha256 for mark in self._cleaned], num_buckets)
         tasks = [
             Task(
                 self._work / f"duplicates-{bucket}.arrow",

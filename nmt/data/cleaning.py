@@ -55,7 +55,7 @@ def judge(raw: pa.RecordBatch, cleaner: Cleaner) -> pa.RecordBatch:
     known = {line: found for line, found in known.items() if any(found)}
     if not rules.keep_test_overlap:
         entries += [Entry(line, "dropped", "in dev or test") for line in known]
-    told = one_a_line(entries)
+    told = _one_a_line(entries)
     rows = {
         line: (src, tgt, _key(src, tgt, rules.dedup), *known.get(line, (None, None)))
         for line, src, tgt in zip(kept.column("line").to_pylist(), *sides(kept), strict=True)
@@ -73,7 +73,7 @@ def judge(raw: pa.RecordBatch, cleaner: Cleaner) -> pa.RecordBatch:
     return pa.record_batch(arrays, schema=SCHEMA)
 
 
-def one_a_line(entries: list[Entry]) -> dict[int, Entry]:
+def _one_a_line(entries: list[Entry]) -> dict[int, Entry]:
     """Return one entry a line: of a pair that was dropped, nothing else needs telling."""
     told = {entry.line: entry for entry in entries if entry.action != "dropped"}
     told.update((entry.line, entry) for entry in entries if entry.action == "dropped")

@@ -54,10 +54,10 @@ def greedy(
     state: StateT,
     *,
     max_lengths_B: Tensor,
+    length_penalty: float,
     start: int,
     stop: int,
     banned: Sequence[int] = (),
-    length_penalty: float = 1.0,
 ) -> list[Hypothesis]:
     """Return for each sentence the likeliest piece after the likeliest piece, up to the stop token.
 

@@ -140,7 +140,15 @@ def take_likeliest(
 ) -> list[Hypothesis]:
     state = Table.of(tables_BNV)
     lengths_B = torch.tensor(caps)
-    return greedy(step, state, max_lengths_B=lengths_B, start=START, stop=STOP, banned=banned)
+    return greedy(
+        step,
+        state,
+        max_lengths_B=lengths_B,
+        length_penalty=1.0,
+        start=START,
+        stop=STOP,
+        banned=banned,
+    )
 
 
 def assert_same(found: list[Hypothesis], expected: list[Hypothesis]) -> None:
@@ -355,7 +363,9 @@ def test_sentences_that_are_done_leave_the_batch() -> None:
     tables_BNV[..., STOP] = -torch.inf
     lengths_B = torch.tensor([2, 1, 4, 2])
     state = Table.of(tables_BNV)
-    greedy(counting_step, state, max_lengths_B=lengths_B, start=START, stop=STOP)
+    greedy(
+        counting_step, state, max_lengths_B=lengths_B, length_penalty=1.0, start=START, stop=STOP
+    )
     assert sizes == [4, 3, 1, 1]
 
 
@@ -370,7 +380,7 @@ def test_select_is_called_only_when_something_changes() -> None:
     tables_BNV[..., STOP] = -torch.inf
     lengths_B = torch.tensor([3, 8, 3])
     state = Table.of(tables_BNV)
-    greedy(keeping_step, state, max_lengths_B=lengths_B, start=START, stop=STOP)
+    greedy(keeping_step, state, max_lengths_B=lengths_B, length_penalty=1.0, start=START, stop=STOP)
     assert last[0].num_selects == (1,)
     beam_search(
         keeping_step,
