@@ -79,6 +79,7 @@ def prepare(
     if changes:
         print(f"{run.path}: preparing again: {'; '.join(changes)}", file=sys.stderr)
     _statistics_file(run).unlink(missing_ok=True)
+    run.clear_partial_files()
     return _prepare(config, run, sources, plan)
 
 

@@ -54,6 +54,12 @@ class RunFolder:
     def run_json(self) -> Path:
         return self.path / "run.json"
 
+    def clear_partial_files(self) -> None:
+        """Delete what a killed command left half written."""
+        for folder in (self.path, self.data):
+            for file in folder.glob(".*.partial"):
+                file.unlink()
+
     def vocab_file(self, side: str, *, is_separate: bool) -> Path:
         """Return the SentencePiece model of a side, src or tgt."""
         return self.path / (f"vocab.{side}.model" if is_separate else "vocab.model")

@@ -3,8 +3,9 @@
 import os
 import shutil
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -34,9 +35,12 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def prepared(config: Path, run: Path, plan: Plan) -> dict[str, bytes]:
-    """Prepare, and return the bytes of every file in the data folder."""
-    loaded = load_config(config, [TWO_CORPORA.format(config.parent), "clean.drop_copies=true"])
+def prepared(
+    config: Path, run: Path, plan: Plan, overrides: Sequence[str] | None = None
+) -> dict[str, bytes]:
+    """Prepare both corpora, and return the bytes of every file in the data folder."""
+    overrides = [TWO_CORPORA.format(config.parent)] if overrides is None else overrides
+    loaded = load_config(config, [*overrides, "clean.drop_copies=true"])
     prepare(loaded, RunFolder(run), Sources(run.parent / "cache"), plan)
     files = [path for path in (run / "data").rglob("*") if path.is_file()]
     return {str(path.relative_to(run)): path.read_bytes() for path in files}
@@ -64,6 +68,17 @@ def test_the_bytes_depend_on_no_plan(
     assert not (tmp_path / "run/data/work").exists()
 
 
+def test_the_bytes_of_one_corpus_depend_on_no_number_of_shards(
+    config: Path, tmp_path: Path
+) -> None:
+    # 323 rows in 1, 7 and 16 shards.
+    found = [
+        prepared(config, tmp_path / f"run{rows}" / "run", Plan(2, rows), overrides=[])
+        for rows in (323, 47, 21)
+    ]
+    assert found[0] == found[1] == found[2]
+
+
 def kill_once(marker: Path, write: Callable[..., int], *arguments: object) -> int:
     """Die as a process does that the system kills, but only the first time."""
     try:
@@ -71,7 +86,8 @@ def kill_once(marker: Path, write: Callable[..., int], *arguments: object) -> in
     except FileExistsError:
         return write(*arguments)
     # What was half written lies there when it dies.
-    Path(str(arguments[-1])).write_bytes(b"half")
+    if isinstance(arguments[-1], Path):
+        arguments[-1].write_bytes(b"half")
     os.kill(os.getpid(), signal.SIGKILL)
     raise AssertionError("unreachable")
 
@@ -103,6 +119,25 @@ def test_a_killed_worker_loses_nothing(
     # What was done before is not done again.
     for path, time in done.items():
         assert (kept / path.name).stat().st_mtime_ns == time
+
+
+def prepare_until_killed(stage: str, config: Path, run: Path) -> None:
+    setattr(chain, stage, partial(kill_once, run.parent / "killed", getattr(chain, stage)))
+    prepared(config, run, Plan(num_workers=1, rows_per_shard=81))
+
+
+# What the main process does alone.
+@pytest.mark.parametrize("stage", ["alarms", "train_vocab", "join", "write_examples"])
+def test_a_killed_preparation_loses_nothing(
+    config: Path, expected: dict[str, bytes], tmp_path: Path, stage: str
+) -> None:
+    arguments = (stage, config, tmp_path / "run")
+    process = get_context("spawn").Process(target=prepare_until_killed, args=arguments)
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
+    assert not (tmp_path / "run/data/statistics.json").exists()
+    assert prepared(config, tmp_path / "run", Plan(num_workers=1, rows_per_shard=81)) == expected
 
 
 def test_the_file_of_a_stage_made_from_other_text_is_made_again(

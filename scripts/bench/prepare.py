@@ -1,4 +1,5 @@
-"""Times nmt prepare from text to token store on a million real pairs or more, and its memory."""
+"""Times nmt prepare from text to token store on a million real pairs or more, its memory, and how
+soon training has its first batch."""
 
 import argparse
 import json
@@ -10,12 +11,16 @@ import tempfile
 import time
 import zipfile
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from record import write_result
 
 from nmt.lines import read_lines, write_lines
+from nmt.run_folder import RunFolder
+from nmt.training.checkpoint import Progress
+from nmt.training.feed import Feed
 
 CONFIG = """\
 src: en
@@ -58,14 +63,51 @@ def write_texts(folder: Path, mirror: Path, count: int) -> Path:
     return config
 
 
-def measure(config: Path, run: Path) -> tuple[float, float]:
-    """Return seconds and the peak memory of the largest process in MB."""
+def measure(config: Path, run: Path) -> dict[str, float]:
+    """Return seconds, and the peak memory of all processes together and of the largest, in MB."""
     start = time.monotonic()
     command = [sys.executable, "-m", "nmt", "prepare", str(config), "--run", str(run)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
+    total = 0.0
+    while not (waited := os.wait4(process.pid, os.WNOHANG))[0]:
+        total = max(total, sum(map(memory_mb, family(process.pid))))
+        time.sleep(0.2)
+    _, status, usage = waited
     assert status == 0, "nmt prepare failed"
-    return time.monotonic() - start, usage.ru_maxrss / 1024
+    return {
+        "seconds": time.monotonic() - start,
+        "peak_mb_together": total,
+        "peak_mb_largest": usage.ru_maxrss / 1024,
+    }
+
+
+def family(pid: int) -> Iterator[int]:
+    """Yield a process and those that it started and that still run."""
+    yield pid
+    for task in Path(f"/proc/{pid}/task").glob("*"):
+        for child in read(task / "children").split():
+            yield from family(int(child))
+
+
+def memory_mb(pid: int) -> float:
+    """Return what a process holds, pages that it shares by parts; 0 where it is gone."""
+    lines = read(Path(f"/proc/{pid}/smaps_rollup")).split("\n")
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
+
+
+def read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
+
+
+def first_batch(run: RunFolder) -> float:
+    """Return the seconds in which an opened store gives training its first update."""
+    start = time.monotonic()
+    batches = Feed(run.load_config(), run).next_update(Progress())
+    assert batches[0].src_BS.numel()
+    return time.monotonic() - start
 
 
 def main() -> None:
@@ -76,17 +118,21 @@ def main() -> None:
     options = parser.parse_args()
     figures: dict[str, Any] = {}
     for count in options.pairs:
-        with tempfile.TemporaryDirectory() as name:
+        with tempfile.TemporaryDirectory() as name, ProcessPoolExecutor(1) as other:
             folder = Path(name)
-            config = write_texts(folder, options.mirror, count)
+            # In another process, as the peak of a child includes what its parent held at the start.
+            config = other.submit(write_texts, folder, options.mirror, count).result()
             runs = [measure(config, folder / f"run{n}") for n in range(options.repeats)]
             kept = json.loads((folder / "run0/data/statistics.json").read_text())["num_pairs"]
-        seconds = statistics.median(run[0] for run in runs)
+            opened = other.submit(first_batch, RunFolder(folder / "run0")).result()
+        seconds = statistics.median(run["seconds"] for run in runs)
         figures[f"{count:,} pairs"] = {
             "kept": kept,
-            "seconds": [round(run[0], 1) for run in runs],
+            "seconds": [round(run["seconds"], 1) for run in runs],
             "pairs_per_s_median": round(count / seconds),
-            "peak_mb_of_the_largest_process": round(max(run[1] for run in runs)),
+            "peak_mb_together": round(max(run["peak_mb_together"] for run in runs)),
+            "peak_mb_largest": round(max(run["peak_mb_largest"] for run in runs)),
+            "first_batch_s": round(opened, 2),
         }
         print(json.dumps(figures), flush=True)
     write_result("prepare", figures)
