@@ -26,10 +26,11 @@ def train_run(config: Config, run: RunFolder, sources: Sources) -> int:
     progress = load_progress(run)
     if progress:
         check_resume(run.load_config(), config, str(run.path))
-        if why_finished(progress, config.training):
-            print(_outcome(run, progress, config))
-            return 0
-    for line in prepare(config, run, sources).describe():
+    statistics = prepare(config, run, sources)
+    if progress and why_finished(progress, config.training):
+        print(_outcome(run, progress, config))
+        return 0
+    for line in statistics.describe():
         print(line)
     run.save_config(config)
     run.update_record(_add_command)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from nmt.chain import Plan
 from nmt.config import FilePath, VocabConfig, load_config
 from nmt.data.sources.corpora import Sources
 from nmt.prepare import Statistics, prepare
@@ -48,6 +49,12 @@ def write_corpus(folder: Path, name: str, pairs: Pairs) -> None:
         (folder / f"{name}.{ending}").write_bytes(text.encode())
 
 
+def corpora(folder: Path, *names: str) -> str:
+    """Return the override that trains on the corpora NAME.en, NAME.de of a folder."""
+    files = (f"{{src: {folder}/{name}.en, tgt: {folder}/{name}.de}}" for name in names)
+    return f"data.train=[{', '.join(files)}]"
+
+
 def write_small(folder: Path, train: Pairs = ()) -> Path:
     """Write three corpora, `train` as their training pairs if given, and return the config."""
     write_corpus(folder, "train", train or some_pairs(60, seed=1))
@@ -69,7 +76,7 @@ def prepare_small(config: Path, *overrides: str) -> tuple[RunFolder, Statistics]
     """Prepare in the folder `run` beside the config, in this process."""
     run = RunFolder(config.parent / "run")
     sources = Sources(config.parent / "cache")
-    return run, prepare(load_config(config, overrides), run, sources)
+    return run, prepare(load_config(config, overrides), run, sources, Plan(num_workers=1))
 
 
 def stored_rows(run: RunFolder) -> list[tuple[int, int, str, str]]:

@@ -1,5 +1,6 @@
 """nmt prepare on text as users have it: odd line ends, blanks, encodings, copies, leaks."""
 
+import gzip
 import os
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from conftest import Cli
 from prepared import (
     Pairs,
+    corpora,
     ledger_rows,
     prepare_small,
     some_pairs,
@@ -36,7 +38,7 @@ def prepared(cli: Cli, config: Path, *overrides: str) -> tuple[RunFolder, str]:
     """Run `nmt prepare` and return the run folder and what it said."""
     run = config.parent / "run"
     options = [word for override in overrides for word in ("--set", override)]
-    return RunFolder(run), cli("prepare", config, "--run", run, *options).stdout
+    return RunFolder(run), cli("prepare", config, "--run", run, "--workers", 1, *options).stdout
 
 
 def ids_by_corpus(run: RunFolder) -> dict[int, list[tuple[list[int], list[int]]]]:
@@ -61,52 +63,71 @@ def test_unicode_line_ends_shift_no_pair(cli: Cli, tmp_path: Path, vocab_model: 
     ]
 
 
+# What str.splitlines takes for the end of a line, and what else stands where a blank should.
+ODD_BLANKS = "\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029\0\x1f\x9f\t\xa0\u3000"
+
+
+def twins(pairs: Pairs) -> dict[str, Pairs]:
+    """Return pairs that should be read as the ones that are given, by the name of their oddity."""
+    return {
+        "crlf": [(f"{src}\r", f"{tgt}\r") for src, tgt in pairs],
+        "crlf_source": [(f"{src}\r", tgt) for src, tgt in pairs],
+        # As where files with a BOM each were joined.
+        "bom": [(f"\ufeff{src}", f"\ufeff{tgt}" if src < "f" else tgt) for src, tgt in pairs],
+        **{
+            f"u{ord(odd):04x}": [
+                (src.replace(" ", f" {odd}"), f"{tgt.replace(' ', odd)}{odd}") for src, tgt in pairs
+            ]
+            for odd in ODD_BLANKS
+        },
+    }
+
+
 def test_twins_with_other_blanks_and_line_ends_are_the_same_ids(cli: Cli, tmp_path: Path) -> None:
     pairs = some_pairs(60, seed=1)
     config = write_small(tmp_path, pairs)
-    twins = []
-    for name, blank in {"crlf": " ", "cr": "\r", "ff": "\x0c", "nul": "\0", "bom": " "}.items():
-        end = "\r" if name == "crlf" else ""
-        start = "\ufeff" if name == "bom" else ""
-        twin = [(src.replace(" ", blank) + end, tgt + end) for src, tgt in pairs]
-        write_corpus(tmp_path, name, [(start + twin[0][0], start + twin[0][1]), *twin[1:]])
-        twins.append(f"{{src: {tmp_path}/{name}.en, tgt: {tmp_path}/{name}.de}}")
-    corpora = f"data.train=[{{src: {tmp_path}/train.en, tgt: {tmp_path}/train.de}}, "
+    odd = twins(pairs)
+    for name, twin in odd.items():
+        write_corpus(tmp_path, name, twin)
     run, _ = prepared(
         cli,
         config,
-        corpora + ", ".join(twins) + "]",
+        corpora(tmp_path, "train", *odd),
         "clean.dedup=none",
         "vocab={size: 330, byte_fallback: true}",
     )
     ids = ids_by_corpus(run)
     assert len(ids[0]) == 60
-    assert all(ids[twin] == ids[0] for twin in range(1, 6))
+    for number, name in enumerate(odd, start=1):
+        assert ids[number] == ids[0], name
     vocab = load_vocab(run.vocab_file("src", is_separate=False))
     pieces = vocab.pieces(range(len(vocab)))
-    assert [piece for piece in pieces if set(piece) & set("\r\0\x0c\n\ufeff")] == []
+    assert [piece for piece in pieces if set(piece) & set(f"{ODD_BLANKS}\n\ufeff")] == []
 
 
-def write_unequal(folder: Path, num_src: int, num_tgt: int) -> tuple[Path, str]:
+def write_unequal(folder: Path, num_src: int, num_tgt: int, name: str) -> tuple[Path, str]:
     """Write a corpus of so many lines a side; return the config and how the error begins."""
     config = write_small(folder)
-    src, tgt = folder / "train.en", folder / "train.de"
+    src, tgt = folder / f"{name}.en", folder / f"{name}.de"
     src.write_text("ant\n" * num_src)
     tgt.write_text("lo\n" * num_tgt)
     return config, f"{src} has {num_src} lines and {tgt} has {num_tgt}, but line k"
 
 
 def test_sides_of_unequal_length_end_the_command(cli: Cli, tmp_path: Path) -> None:
-    config, message = write_unequal(tmp_path, 5, 4)
+    config, message = write_unequal(tmp_path, 5, 4, "train")
     done = cli("prepare", config, "--run", tmp_path / "run", status=2)
     assert done.stderr.startswith(f"error: {message}")
     assert done.stderr.count("\n") == 1
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize("name", ["train", "dev", "test"])
 @pytest.mark.parametrize(("num_src", "num_tgt"), [(5, 4), (4, 5), (5, 0)])
-def test_sides_of_unequal_length_are_refused(tmp_path: Path, num_src: int, num_tgt: int) -> None:
-    config, message = write_unequal(tmp_path, num_src, num_tgt)
+def test_sides_of_unequal_length_are_refused(
+    tmp_path: Path, num_src: int, num_tgt: int, name: str
+) -> None:
+    config, message = write_unequal(tmp_path, num_src, num_tgt, name)
     with pytest.raises(UserError, match=message):
         prepare_small(config)
     assert not (tmp_path / "run").exists()
@@ -234,12 +255,31 @@ def test_the_locale_changes_nothing(cli: Cli, tmp_path: Path) -> None:
             assert path.read_bytes() == other.read_bytes(), path.name
 
 
-@pytest.mark.parametrize("side", ["en", "de"])
-def test_a_file_that_is_not_utf8_is_named(tmp_path: Path, side: str, vocab_model: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        ("bad.txt", "{src: bad.txt, tgt: train.de}"),
+        ("bad.txt", "{src: train.en, tgt: bad.txt}"),
+        ("bad.gz", "{src: train.en, tgt: bad.gz}"),
+        ("bad.tsv", "{tsv: bad.tsv}"),
+    ],
+)
+def test_a_file_that_is_not_utf8_is_named(
+    tmp_path: Path, name: str, form: str, vocab_model: str
+) -> None:
     config = write_small(tmp_path)
-    path = tmp_path / f"train.{side}"
-    path.write_bytes(b"ant\n" * 41 + "größe\n".encode("latin-1") + b"bat\n" * 18)
-    with pytest.raises(UserError, match=rf"^{path}, line 42: byte 0xf6 at position 3 is not UTF"):
+    config.write_text(config.read_text().replace("{src: train.en, tgt: train.de}", form))
+    raw = b"ant\tbat\n" * 41 + "größe\tbat\n".encode("latin-1") + b"bat\tant\n" * 18
+    (tmp_path / name).write_bytes(gzip.compress(raw) if name.endswith("gz") else raw)
+    with pytest.raises(UserError, match=rf"/{name}, line 42: byte 0xf6 at position 3 is not UTF"):
+        prepare_small(config, vocab_model)
+
+
+def test_utf_16_is_not_taken_for_lines_that_are_missing(tmp_path: Path, vocab_model: str) -> None:
+    config = write_small(tmp_path)
+    text = (tmp_path / "train.de").read_text(encoding="utf-8")
+    (tmp_path / "train.de").write_bytes(text.encode("utf-16"))
+    with pytest.raises(UserError, match="train.de, line 1: byte 0xff at position 1 is not UTF-8"):
         prepare_small(config, vocab_model)
 
 

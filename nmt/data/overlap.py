@@ -4,13 +4,14 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
+from nmt.data.entities import unescape
 from nmt.data.filters import sides
 from nmt.lines import normalise
 
 
 def fold(text: str) -> str:
-    """Return the text by which sentences are compared: case and blanks folded."""
-    return normalise(text).casefold()
+    """Return the text by which sentences are compared: entities, case and blanks folded."""
+    return normalise(unescape(text)).casefold()
 
 
 class HeldOut:
@@ -33,7 +34,7 @@ class HeldOut:
         src_known, tgt_known = self._all
         return [
             (src if src in src_known else None, tgt if tgt in tgt_known else None)
-            for src, tgt in zip(*(map(str.casefold, texts) for texts in sides(batch)), strict=True)
+            for src, tgt in zip(*(map(_fold_clean, texts) for texts in sides(batch)), strict=True)
         ]
 
     def see(self, batch: pa.RecordBatch) -> None:
@@ -50,3 +51,8 @@ class HeldOut:
             )
             for name, sides in self._sets.items()
         }
+
+
+def _fold_clean(text: str) -> str:
+    """Fold a text that is normalised already: quickly, unless entities may stand in it."""
+    return fold(text) if "&" in text else text.casefold()

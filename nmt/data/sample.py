@@ -8,6 +8,8 @@ import pyarrow as pa
 
 from nmt.data.shards import Ints
 
+Hashes = npt.NDArray[np.uint64]
+
 
 def sample_pairs(
     read: Callable[[], Iterator[pa.RecordBatch]], size: int
@@ -16,8 +18,7 @@ def sample_pairs(
 
     `read` yields the rows of all shards, each time from the first; a dropped one has no text.
     """
-    hashes = np.concatenate([np.zeros(0, np.uint64), *(_hash(rows) for rows, _ in _left(read()))])
-    limit = np.partition(hashes, size)[size] if size < len(hashes) else None
+    limit = _limit((_hash(rows) for rows, _ in _left(read())), size)
     src: list[str] = []
     tgt: list[str] = []
     for rows, batch in _left(read()):
@@ -25,6 +26,16 @@ def sample_pairs(
         src += drawn.column("src").to_pylist()
         tgt += drawn.column("tgt").to_pylist()
     return src, tgt
+
+
+def _limit(hashes: Iterator[Hashes], size: int) -> np.uint64 | None:
+    """Return what `size` hashes lie below; None where there are no more than these."""
+    lowest = np.zeros(0, np.uint64)
+    for some in hashes:
+        lowest = np.concatenate([lowest, some])
+        if len(lowest) > size + 1:
+            lowest = np.partition(lowest, size)[: size + 1]
+    return lowest.max() if len(lowest) > size else None
 
 
 def _left(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Ints, pa.RecordBatch]]:
@@ -36,7 +47,7 @@ def _left(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Ints, pa.RecordBa
         first += batch.num_rows
 
 
-def _hash(rows: Ints) -> npt.NDArray[np.uint64]:
+def _hash(rows: Ints) -> Hashes:
     """Return for each row a number that looks drawn at random: SplitMix64 (Steele 2014)."""
     x = rows.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

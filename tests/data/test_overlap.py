@@ -81,3 +81,12 @@ def test_a_sentence_counts_as_often_as_it_stands_in_the_set() -> None:
     held_out.add("test", ["a", "a", "b"], ["x", "y", "z"])
     see(held_out, ("A", "q"))
     assert held_out.overlap() == {"test": 2}
+
+
+@pytest.mark.parametrize("in_training", ["a &amp; b", "A & b"])
+@pytest.mark.parametrize("held_out_text", ["a &amp; b", "a & B", "a&nbsp;&amp;amp; b"])
+def test_entities_hide_no_sentence(in_training: str, held_out_text: str) -> None:
+    held_out = HeldOut()
+    held_out.add("test", [held_out_text], [""])
+    batch = pa.record_batch({"line": [1], "src": [in_training], "tgt": ["x"]})
+    assert held_out.find(batch) == [("a & b", None)]
