@@ -1,10 +1,10 @@
 """The corpora that have a name: what they hold, under which licence, and where they come from."""
 
-from collections.abc import Iterable
-from itertools import combinations
+from itertools import combinations, zip_longest
 from typing import NamedTuple
 
 from nmt.data.captions import SPLITS as CAPTIONS
+from nmt.data.sources import hub_counts
 from nmt.data.sources.entries import (
     Entry,
     Files,
@@ -31,14 +31,14 @@ class Description(NamedTuple):
 
 
 def describe() -> list[Description]:
-    """Return a row for each corpus; `pairs` adds up the splits that state their number."""
+    """Return a row for each corpus."""
     return [
         Description(
             name=entry.name,
             languages=", ".join(entry.languages),
             splits=", ".join(split.name for split in entry.splits),
-            pairs=_count(split.num_pairs for split in entry.splits),
-            size="" if entry.size is None else f"{entry.size / 1e6:,.1f} MB",
+            pairs=_all_pairs(entry),
+            size=size_of(entry),
             licence=entry.licence,
             source=source_of(entry.origin),
         )
@@ -46,9 +46,20 @@ def describe() -> list[Description]:
     ]
 
 
-def _count(counts: Iterable[int | None]) -> str:
-    known = sum(count for count in counts if count is not None)
+def _all_pairs(entry: Entry) -> str:
+    """Return the sum over the splits, and over the language pairs where they differ, or ""."""
+    by_pair = sum(sum(split.by_pair.values()) for split in entry.splits)
+    if by_pair:
+        return f"{by_pair:,} in {len(entry.pairs)} language pairs"
+    known = sum(split.num_pairs or 0 for split in entry.splits)
     return f"{known:,}" if known else ""
+
+
+def size_of(entry: Entry) -> str:
+    """Return how much there is to fetch, as one reads it, or ""."""
+    if entry.size is None:
+        return ""
+    return f"{entry.size / 1e6:,.1f} MB{f' ({entry.counted})' if entry.counted else ''}"
 
 
 def source_of(origin: Origin) -> str:
@@ -68,24 +79,29 @@ def _pairs_of(*languages: str) -> tuple[str, ...]:
     return tuple(f"{left}-{right}" for left, right in combinations(sorted(languages), 2))
 
 
-def _to_english(*languages: str) -> tuple[str, ...]:
-    return tuple(f"{language}-en" for language in languages)
+def _hub_splits(counts: hub_counts.Counts) -> tuple[Split, ...]:
+    """Return the splits with their numbers by pair; one that no pair has is left out."""
+    columns = zip_longest(*counts.values())
+    return tuple(
+        Split(
+            name,
+            by_pair={
+                pair: num_pairs
+                for pair, num_pairs in zip(counts, column, strict=True)
+                if num_pairs is not None
+            },
+        )
+        for name, column in zip(hub_counts.SPLITS, columns, strict=False)
+    )
 
 
-def _wmt(
-    year: int,
-    pairs: tuple[str, ...],
-    counts: tuple[int, ...],
-    size: int,
-    citation: str,
-) -> Entry:
-    """Return the hub set of a WMT news task; counts and size are those of de-en."""
-    names = ("train", "validation", "test")
+def _wmt(year: int, counts: hub_counts.Counts, size: int, citation: str) -> Entry:
+    """Return the hub set of a WMT news task; the size is that of de-en."""
     return Entry(
         name=f"wmt{year}",
         title=f"Training data of the WMT 20{year} news translation task",
-        pairs=pairs,
-        splits=tuple(map(Split, names, counts)),
+        pairs=tuple(counts),
+        splits=_hub_splits(counts),
         licence="WMT, for research (the hub says: unknown)",
         citation=citation,
         origin=Hub(f"wmt/wmt{year}"),
@@ -93,14 +109,6 @@ def _wmt(
         counted="de-en",
     )
 
-
-# The repository names a pair in alphabetical order.
-_OPUS100_LANGUAGES = (
-    "af am an ar as az be bg bn br bs ca cs cy da de dz el eo es et eu fa fi fr fy ga gd gl gu ha "
-    "he hi hr hu hy id ig is it ja ka kk km kn ko ku ky li lt lv mg mk ml mn mr ms mt my nb ne nl "
-    "nn no oc or pa pl ps pt ro ru rw se sh si sk sl sq sr sv ta te tg th tk tr tt ug uk ur uz vi "
-    "wa xh yi yo zh zu"
-).split()
 
 _MULTI30K_SHA256 = {
     "test_2016_flickr.cs.gz": "200a4a74cc9560f051924abb9803be008d1908d77f747e9141aeb86dfd2797f1",
@@ -239,54 +247,46 @@ CATALOGUE = (
     Entry(
         name="opus-100",
         title="OPUS-100: a million pairs or fewer of English and each of 99 languages",
-        pairs=tuple("-".join(sorted(("en", language))) for language in _OPUS100_LANGUAGES),
-        splits=(Split("train", 1_000_000), Split("validation", 2_000), Split("test", 2_000)),
+        pairs=tuple(hub_counts.OPUS_100),
+        splits=_hub_splits(hub_counts.OPUS_100),
         licence="unknown; that of each corpus of OPUS",
         citation="Zhang et al. 2020, Improving Massively Multilingual Neural Machine Translation "
         "and Zero-Shot Translation; Tiedemann 2012, Parallel Data, Tools and Interfaces in OPUS",
         origin=Hub("Helsinki-NLP/opus-100"),
-        counted="de-en",
     ),
     _wmt(
         14,
-        _to_english("cs", "de", "fr", "hi", "ru"),
-        (4_508_785, 3_000, 3_003),
+        hub_counts.WMT14,
         818_467_512,
         "Bojar et al. 2014, Findings of the 2014 Workshop on Statistical Machine Translation",
     ),
     _wmt(
         15,
-        _to_english("cs", "de", "fi", "fr", "ru"),
-        (4_522_998, 3_003, 2_169),
+        hub_counts.WMT15,
         821_722_473,
         "Bojar et al. 2015, Findings of the 2015 Workshop on Statistical Machine Translation",
     ),
     _wmt(
         16,
-        _to_english("cs", "de", "fi", "ro", "ru", "tr"),
-        (4_548_885, 2_169, 2_999),
+        hub_counts.WMT16,
         827_152_589,
         "Bojar et al. 2016, Findings of the 2016 Conference on Machine Translation",
     ),
     _wmt(
         17,
-        _to_english("cs", "de", "fi", "lv", "ru", "tr", "zh"),
-        (5_906_184, 2_999, 3_004),
+        hub_counts.WMT17,
         1_011_327_465,
         "Bojar et al. 2017, Findings of the 2017 Conference on Machine Translation",
     ),
     _wmt(
         18,
-        _to_english("cs", "de", "et", "fi", "ru", "tr", "zh"),
-        (42_271_874, 3_004, 2_998),
+        hub_counts.WMT18,
         3_808_612_335,
         "Bojar et al. 2018, Findings of the 2018 Conference on Machine Translation",
     ),
     _wmt(
         19,
-        (*_to_english("cs", "de", "fi", "gu", "kk", "lt", "ru", "zh"), "fr-de"),
-        # The hub set has no test split.
-        (34_782_245, 2_998),
+        hub_counts.WMT19,
         4_079_732_256,
         "Barrault et al. 2019, Findings of the 2019 Conference on Machine Translation",
     ),

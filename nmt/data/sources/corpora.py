@@ -64,9 +64,7 @@ def open_corpus(
     match choice.entry.origin:
         case Hub(repo, revision):
             wanted = Wanted(repo, revision, choice.pair, choice.split.name)
-            # The catalogue knows the numbers of one pair.
-            num_pairs = choice.split.num_pairs if choice.pair == "de-en" else None
-            found = find_set(wanted, num_pairs, sources)
+            found = find_set(wanted, choice.split.count(choice.pair), sources)
             read = partial(_hub_batches, found, sources.cache, src_lang, tgt_lang)
             return Corpus(name, weight, found.shards, found.revision, read, found.mirrored())
         case Generated() | ZippedTsv() as origin:

@@ -1,7 +1,7 @@
 """What the catalogue says of a corpus, and the kinds of place that one comes from."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -62,12 +62,19 @@ Origin = Hub | Files | TarMembers | SacrebleuSets | ZippedTsv | Generated
 
 @dataclass(frozen=True)
 class Split:
-    """A part of a corpus; `num_pairs` where a source states it (for de-en where pairs differ)."""
+    """A part of a corpus."""
 
     name: str
     num_pairs: int | None = None
+    """Where a source states it; of each pair of languages, unless `Entry.counted` says of which."""
     languages: tuple[str, ...] = ()
     """Where it has fewer languages than the corpus."""
+    by_pair: Mapping[str, int] = field(default_factory=dict)
+    """The number of each pair of languages, where they differ; the split has no other pair."""
+
+    def count(self, pair: str) -> int | None:
+        """Return how many pairs of sentences it has of a pair of languages, where that is known."""
+        return self.by_pair[pair] if self.by_pair else self.num_pairs
 
 
 @dataclass(frozen=True)
@@ -82,10 +89,17 @@ class Entry:
     citation: str
     origin: Origin
     size: int | None = None
-    """Bytes to fetch, about, where known; of a hub set for de-en alone."""
+    """Bytes to fetch, about, where known."""
     counted: str = ""
-    """What the numbers of pairs hold for, where not for every copy and pair."""
+    """What `size` and each `num_pairs` hold for, where not for every copy and pair."""
 
     @property
     def languages(self) -> tuple[str, ...]:
         return tuple(sorted({language for pair in self.pairs for language in pair.split("-")}))
+
+    def pairs_in(self, split: Split) -> tuple[str, ...]:
+        """Return the pairs that a split has."""
+        if split.by_pair:
+            return tuple(split.by_pair)
+        spoken = set(split.languages or self.languages)
+        return tuple(pair for pair in self.pairs if set(pair.split("-")) <= spoken)

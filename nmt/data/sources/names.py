@@ -132,15 +132,19 @@ def _pair(entry: Entry, split: Split, wanted: str, named: str) -> str:
             f"{entry.name}/{named}: the corpus is named for {named} while the languages of the "
             f"config are {wanted}; leave the pair out, or change src and tgt."
         )
-    spoken = split.languages or entry.languages
-    pairs = [pair for pair in entry.pairs if set(pair.split("-")) <= set(spoken)]
-    found = _same_pair(wanted, pairs)
-    if not found:
+    pairs = entry.pairs_in(split)
+    if found := _same_pair(wanted, pairs):
+        return found
+    others = [other.name for other in entry.splits if _same_pair(wanted, entry.pairs_in(other))]
+    if others:
         raise UserError(
-            f"{entry.name}/{split.name}: has no pair {wanted}{_nearest(wanted, pairs)}; "
-            f"it has {', '.join(pairs)}, in either direction."
+            f"{entry.name}/{split.name}: has no pair {wanted}; {entry.name} has this pair in "
+            f"{', '.join(others)} alone."
         )
-    return found
+    raise UserError(
+        f"{entry.name}/{split.name}: has no pair {wanted}{_nearest(wanted, pairs)}; "
+        f"it has {', '.join(pairs)}, in either direction."
+    )
 
 
 def _same_pair(wanted: str, pairs: Iterable[str]) -> str:

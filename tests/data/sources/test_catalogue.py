@@ -2,11 +2,12 @@
 
 from pathlib import Path
 
+import pytest
 import sacrebleu
 
 from nmt.data.captions import pairs
 from nmt.data.sources.catalogue import CATALOGUE, describe
-from nmt.data.sources.entries import Files, SacrebleuSets, TarMembers
+from nmt.data.sources.entries import Files, Hub, SacrebleuSets, TarMembers
 
 
 def test_every_entry_has_what_a_user_must_know() -> None:
@@ -15,11 +16,12 @@ def test_every_entry_has_what_a_user_must_know() -> None:
     for row in rows.values():
         assert all((row.licence, row.source, row.languages, row.splits, row.pairs)), row.name
     assert all(entry.citation and entry.title for entry in CATALOGUE)
-    assert all(split.num_pairs for entry in CATALOGUE for split in entry.splits)
+    assert all(split.num_pairs or split.by_pair for entry in CATALOGUE for split in entry.splits)
     assert rows["multi30k"].languages == "cs, de, en, fr"
     assert rows["multi30k"].pairs == f"{29_000 + 1_014 + 1_000 + 1_000 + 461 + 1_071:,}"
     assert rows["wmt14"].source == "hub: wmt/wmt14"
-    assert rows["wmt14"].size == "818.5 MB"
+    assert rows["wmt14"].size == "818.5 MB (de-en)"
+    assert rows["wmt14"].pairs == "47,845,988 in 5 language pairs"
 
 
 def test_every_file_of_multi30k_has_its_own_sum() -> None:
@@ -39,11 +41,50 @@ def test_captions_have_as_many_pairs_as_stated() -> None:
     assert sum(1 for _ in pairs("dev")) == stated["dev"]
 
 
-def test_opus_100_names_each_pair_in_alphabetical_order() -> None:
+@pytest.mark.parametrize(
+    ("name", "pair", "counts"),
+    [
+        ("wmt14", "de-en", (4_508_785, 3_000, 3_003)),
+        ("wmt14", "hi-en", (32_863, 520, 2_507)),
+        ("wmt15", "de-en", (4_522_998, 3_003, 2_169)),
+        ("wmt15", "fr-en", (40_853_137, 4_503, 1_500)),
+        ("wmt16", "de-en", (4_548_885, 2_169, 2_999)),
+        ("wmt16", "ro-en", (610_320, 1_999, 1_999)),
+        ("wmt17", "de-en", (5_906_184, 2_999, 3_004)),
+        ("wmt17", "lv-en", (3_567_528, 2_003, 2_001)),
+        ("wmt18", "et-en", (2_175_873, 2_000, 2_000)),
+        ("wmt19", "fr-de", (9_824_476, 1_512)),
+        ("opus-100", "de-en", (1_000_000, 2_000, 2_000)),
+        ("opus-100", "en-kn", (14_537, 917, 918)),
+    ],
+)
+def test_hub_sets_have_the_numbers_of_their_cards(
+    name: str, pair: str, counts: tuple[int, ...]
+) -> None:
+    entry = next(entry for entry in CATALOGUE if entry.name == name)
+    assert tuple(split.count(pair) for split in entry.splits) == counts
+
+
+def test_every_pair_of_a_wmt_set_has_every_split() -> None:
+    for entry in CATALOGUE:
+        if isinstance(entry.origin, Hub) and entry.name.startswith("wmt"):
+            assert all(entry.pairs_in(split) == entry.pairs for split in entry.splits)
+
+
+def test_opus_100_is_as_large_as_its_card_says() -> None:
+    """The card counts the pairs with a million, with 100,000 and with 10,000 or more, too."""
     entry = next(entry for entry in CATALOGUE if entry.name == "opus-100")
-    assert len(set(entry.pairs)) == 99
-    assert {"de-en", "en-fr", "af-en", "en-zh"} < set(entry.pairs)
+    train, validation, test = entry.splits
+    assert entry.pairs == tuple(sorted(train.by_pair)) and len(entry.pairs) == 99
     assert all(pair == "-".join(sorted(pair.split("-"))) for pair in entry.pairs)
+    assert all("en" in pair.split("-") for pair in entry.pairs)
+    at_least = {
+        limit: sum(count >= limit for count in train.by_pair.values())
+        for limit in (1_000_000, 100_000, 10_000)
+    }
+    assert at_least == {1_000_000: 44, 100_000: 73, 10_000: 95}
+    train_alone = {"an-en", "dz-en", "en-hy", "en-mn", "en-yo"}
+    assert set(validation.by_pair) == set(test.by_pair) == set(entry.pairs) - train_alone
 
 
 def test_sacrebleu_has_every_test_set_in_the_pair_named() -> None:

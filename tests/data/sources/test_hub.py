@@ -246,7 +246,7 @@ from nmt.config import CorpusSpec
 from nmt.data.sources.corpora import Sources, open_corpus
 from nmt.errors import UserError
 try:
-    corpus = open_corpus(CorpusSpec(sys.argv[2]), src_lang="en", tgt_lang="de",
+    corpus = open_corpus(CorpusSpec(sys.argv[2]), src_lang="en", tgt_lang=sys.argv[3],
                          default_split="train", sources=Sources(Path(sys.argv[1])))
 except UserError as error:
     sys.exit(str(error))
@@ -255,11 +255,13 @@ print(corpus.revision, sum(batch.num_rows for batch in corpus.batches()))
 NAME = "hub:wmt/wmt14/de-en:train"
 
 
-def run(cache: Path, endpoint: str, name: str = NAME) -> "subprocess.CompletedProcess[str]":
+def run(
+    cache: Path, endpoint: str, name: str = NAME, tgt: str = "de"
+) -> "subprocess.CompletedProcess[str]":
     """The hub's client reads its endpoint when it is imported, so it needs a new process."""
     environment = {**os.environ, "HF_ENDPOINT": endpoint, "HF_HOME": str(cache / "hf")}
     environment.pop("HF_HUB_OFFLINE", None)
-    command = [sys.executable, "-W", "error", "-c", PROGRAM, str(cache), name]
+    command = [sys.executable, "-W", "error", "-c", PROGRAM, str(cache), name, tgt]
     return subprocess.run(
         command, env=environment, capture_output=True, text=True, timeout=60, check=False
     )
@@ -287,11 +289,19 @@ def test_revision_of_the_user_has_a_folder_of_its_own(fake_hub: str, tmp_path: P
     assert (tmp_path / "wmt" / "wmt14@v1" / SHARDS[0]).is_file()
 
 
-def test_other_number_of_pairs_than_the_catalogue_states(fake_hub: str, tmp_path: Path) -> None:
-    found = run(tmp_path, fake_hub, "wmt14")
+@pytest.mark.parametrize(
+    ("tgt", "expected"), [("de", "4,508,785"), ("fr", "40,836,715"), ("hi", "32,863")]
+)
+def test_other_number_of_pairs_than_the_catalogue_states(
+    fake_hub: str, tmp_path: Path, tgt: str, expected: str
+) -> None:
+    pair = f"{tgt}-en"
+    (FakeHub.folder / "de-en").rename(FakeHub.folder / pair)
+    FakeHub.names = tuple(name.replace("de-en", pair) for name in SHARDS)
+    found = run(tmp_path, fake_hub, "wmt14", tgt)
     assert found.returncode == 1
-    assert "wmt/wmt14: de-en/train has 25 pairs, expected 4,508,785" in found.stderr
-    assert NAME in found.stderr
+    assert f"wmt/wmt14: {pair}/train has 25 pairs, expected {expected}" in found.stderr
+    assert f"hub:wmt/wmt14/{pair}:train" in found.stderr
     assert not list((tmp_path / "wmt").rglob("*.parquet"))
 
 

@@ -15,7 +15,8 @@ def test_every_corpus_in_full(found: Entry) -> None:
     for part in (found.title, found.licence, found.citation, *found.pairs):
         assert part in text
     for split in found.splits:
-        assert f"{found.name}/{split.name}: {split.num_pairs:,} pairs" in text
+        for pair in found.pairs_in(split):
+            assert f"{split.count(pair):,}" in text
 
 
 def test_what_a_source_states_and_what_none_does() -> None:
@@ -24,8 +25,20 @@ def test_what_a_source_states_and_what_none_does() -> None:
     assert len(sums) == 22 and all(len(line.split()[0]) == 64 for line in sums)
     assert "  multi30k/test_2017_mscoco: 461 pairs, in de, en, fr alone" in multi30k
     assert "revision: that of the first fetch, which is recorded" in wmt14
-    assert "splits (numbers of pairs: de-en):" in wmt14
+    assert "size: 818.5 MB (de-en)" in wmt14
+    assert "splits (numbers of pairs: de-en of 2018-05-13; the archive grows):" in tatoeba
     assert "SHA-256: that of the first fetch, which is recorded" in tatoeba
+
+
+def test_numbers_of_a_hub_set_are_a_table() -> None:
+    wmt14, wmt19, opus_100 = (
+        [line.split() for line in describe(name)] for name in ("wmt14", "wmt19", "opus-100")
+    )
+    assert ["train", "validation", "test"] in wmt14
+    assert ["fr-en", "40,836,715", "3,000", "3,003"] in wmt14
+    assert ["train", "validation"] in wmt19
+    assert ["fr-de", "9,824,476", "1,512"] in wmt19
+    assert ["en-hy", "7,059", "-", "-"] in opus_100
 
 
 def test_sets_of_sacrebleu() -> None:
