@@ -1,6 +1,7 @@
 """Every key and its default, as frozen dataclasses read from strict YAML."""
 
 import dataclasses
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any, Literal, Self
 import yaml
 
 from nmt.errors import UserError
+from nmt.lines import normalise
 from nmt.strict_yaml import FilePath, read_yaml
 
 
@@ -59,7 +61,7 @@ class CleanConfig:
     max_ratio: float = 3.0
     """Pairs whose longer side has more than this times the tokens of the shorter are dropped."""
     unescape: bool = True
-    """HTML entities become the characters they stand for."""
+    """HTML entities become the characters they stand for; `nmt translate` leaves them alone."""
     max_chars: int = 2000
     """Pairs with a longer side are dropped."""
     max_word_chars: int = 100
@@ -78,7 +80,7 @@ class CleanConfig:
     drop_copies: bool = True
     """Pairs whose target is the source are dropped."""
     dedup: Literal["pair", "source", "target", "none"] = "pair"
-    """What must be new for a pair to stay; the first one does."""
+    """What must be new for a pair to stay; the first one does, if its lengths in tokens let it."""
     keep_test_overlap: bool = False
     """Keep pairs that share a side with a dev or test sentence; scores then say so."""
     max_drop: float = 1.0
@@ -96,6 +98,8 @@ class VocabConfig:
     """One vocabulary a side instead of a joint one."""
     sample: int = 200_000
     """At most so many sentences of a side train it."""
+    user_symbols: tuple[str, ...] = ()
+    """Texts that are always one piece, such as <2de>; normalised, without blanks."""
     model: FilePath = FilePath("")
     """A trained SentencePiece model with unk 0, start 1, stop 2, pad 3, taken as it is."""
 
@@ -130,6 +134,15 @@ class TrainingConfig:
     """The peak learning rate, reached at warmup_steps."""
     warmup_steps: int = 4000
     label_smoothing: float = 0.1
+    subword_alpha: float = 0.0
+    """Subword regularisation of the training pairs; 0 trains on the best pieces alone.
+
+    For a BPE vocabulary the probability of dropping a merge (Provilkov et al. 2020), for a unigram
+    one the exponent of the probabilities of the lattice that is sampled, where less is more
+    uniform (Kudo 2018). An update holds the pairs that were planned, which may come to more than
+    batch_tokens now; a group that grew over its limit is cut, and a pair that alone grew over it,
+    or over max_positions, keeps its best pieces.
+    """
     clip_norm: float = 1.0
     """Largest gradient norm; 0 does not clip."""
     ema: float = 0.0
@@ -233,6 +246,10 @@ def _check(config: Config, name: str) -> None:
         "vocab.model is one joint model; it cannot be used with vocab.separate": not (
             config.vocab.separate and config.vocab.model
         ),
+        "vocab.model brings its own symbols; it cannot be used with vocab.user_symbols": not (
+            config.vocab.user_symbols and config.vocab.model
+        ),
+        "training.subword_alpha must lie between 0 and 1": 0 <= training.subword_alpha <= 1,
         "training.label_smoothing must lie in [0, 1)": 0 <= training.label_smoothing < 1,
         "training.ema must lie in [0, 1)": 0 <= training.ema < 1,
         "training.lr must be above 0": training.lr > 0,
@@ -242,7 +259,26 @@ def _check(config: Config, name: str) -> None:
     for rule, holds in rules.items():
         if not holds:
             raise UserError(f"{name}: {rule}.")
+    symbols = config.vocab.user_symbols
+    for index, symbol in enumerate(symbols):
+        if why := _why_no_symbol(symbol, symbols[:index]):
+            raise UserError(f'{name}: vocab.user_symbols: "{symbol}" {why}.')
 
+
+def _why_no_symbol(symbol: str, before: Sequence[str]) -> str:
+    """Return why a text cannot be a user symbol beside those before it, or ""."""
+    if symbol in before:
+        return "stands there twice"
+    if _SPECIAL_PIECE.fullmatch(symbol):
+        return "is a piece with a meaning of its own; choose another text"
+    if symbol.split() != [symbol]:
+        return "must hold some text and no blank"
+    if normalise(symbol) != symbol:
+        return f'would never be found, as normalised text has "{normalise(symbol)}" in its place'
+    return ""
+
+
+_SPECIAL_PIECE = re.compile("<unk>|<s>|</s>|<pad>|<0x[0-9A-F]{2}>")
 
 _COUNTS = (
     "clean.max_tokens clean.max_chars clean.max_word_chars clean.max_repeat "

@@ -137,7 +137,7 @@ def _value(node: yaml.Node, kind: Any, folder: Path, key: str) -> Any:
         return _pair(node, folder, key)
     if typing.get_origin(kind) is tuple:
         if not isinstance(node, yaml.SequenceNode):
-            raise _wrong(node, key, "a list, such as [multi30k]")
+            raise _wrong(node, key, "a list, such as [one, two]")
         inner = typing.get_args(kind)[0]
         return tuple(_value(item, inner, folder, key) for item in node.value)
     return _scalar(node, kind, folder, key)

@@ -1,5 +1,6 @@
 """Every key is checked: what is wrong is named with its file, its line and what was expected."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -113,8 +114,8 @@ CORPUS = "expects each corpus as a name, {src: FILE, tgt: FILE} or {tsv: FILE}, 
 @pytest.mark.parametrize(
     ("corpora", "message"),
     [
-        ("captions", 'data.train expects a list, such as [multi30k], found "captions"'),
-        ("{name: captions}", "data.train expects a list, such as [multi30k], found keys"),
+        ("captions", 'data.train expects a list, such as [one, two], found "captions"'),
+        ("{name: captions}", "data.train expects a list, such as [one, two], found keys"),
         ("[{}]", f"data.train {CORPUS}"),
         ("['']", f"data.train {CORPUS}"),
         ("[{weight: 2}]", f"data.train {CORPUS}"),
@@ -184,6 +185,12 @@ RULES = [
     ("model.dropout=-0.1", "model.dropout must lie between 0 and 0.95"),
     ("vocab.separate=true", "model.tie: all needs a joint vocabulary"),
     ("training.label_smoothing=1", "training.label_smoothing must lie in [0, 1)"),
+    ("training.subword_alpha=1.1", "training.subword_alpha must lie between 0 and 1"),
+    ("training.subword_alpha=-0.1", "training.subword_alpha must lie between 0 and 1"),
+    (
+        "vocab={user_symbols: [a], model: b}",
+        "vocab.model brings its own symbols; it cannot be used with vocab.user_symbols",
+    ),
     ("training.ema=1", "training.ema must lie in [0, 1)"),
     ("training.lr=0", "training.lr must be above 0"),
     ("training.keep=0", "training.keep must be at least 1"),
@@ -212,6 +219,42 @@ def test_a_limit_below_nothing_makes_no_sense(file: Path, key: str) -> None:
     assert f"training.{key} must not be negative" in refused(file, "", f"training.{key}=-1")
 
 
+@pytest.mark.parametrize(
+    ("symbols", "symbol", "why"),
+    [
+        (["</s>"], "</s>", "is a piece with a meaning of its own"),
+        (["<2de>", "<s>"], "<s>", "is a piece with a meaning of its own"),
+        (["<unk>"], "<unk>", "is a piece with a meaning of its own"),
+        (["<pad>"], "<pad>", "is a piece with a meaning of its own"),
+        (["<0x0A>"], "<0x0A>", "is a piece with a meaning of its own"),
+        ([""], "", "must hold some text and no blank"),
+        ([" "], " ", "must hold some text and no blank"),
+        (["a b"], "a b", "must hold some text and no blank"),
+        (["a\u00a0b"], "a\u00a0b", "must hold some text and no blank"),
+        (["a\n"], "a\n", "must hold some text and no blank"),
+        (["▁a"], "▁a", 'would never be found, as normalised text has "_a" in its place'),
+        (["cafe\u0301"], "cafe\u0301", "would never be found, as normalised text has"),
+        (["\ufeffa"], "\ufeffa", "would never be found, as normalised text has"),
+        (["a\x00"], "a\x00", "would never be found, as normalised text has"),
+        (["x", "y", "x"], "x", "stands there twice"),
+    ],
+)
+def test_a_user_symbol_that_cannot_be_one_is_named(
+    file: Path, symbols: list[str], symbol: str, why: str
+) -> None:
+    found = refused(file, f"vocab: {{user_symbols: {json.dumps(symbols)}}}")
+    assert found.startswith(f'FILE: vocab.user_symbols: "{symbol}" {why}')
+    assert found.endswith(".")
+
+
+def test_user_symbols_are_texts_whatever_yaml_makes_of_them(file: Path) -> None:
+    text = "vocab: {user_symbols: [<2de>, no, 1e-4, 2020-01-01, '#', '\"', ',', <0x0a>, </S>]}"
+    symbols = ("<2de>", "no", "1e-4", "2020-01-01", "#", '"', ",", "<0x0a>", "</S>")
+    assert loaded(file, text).vocab.user_symbols == symbols
+    assert "vocab.user_symbols expects a list" in refused(file, "vocab: {user_symbols: <2de>}")
+    assert "vocab.user_symbols expects a text" in refused(file, "vocab: {user_symbols: [[a]]}")
+
+
 def test_two_vocabularies_are_not_one_model(file: Path) -> None:
     changes = ["vocab={separate: true, model: a.model}", "model.tie=none"]
     assert refused(file, "", *changes) == (
@@ -227,6 +270,8 @@ def test_two_vocabularies_are_not_one_model(file: Path) -> None:
         "clean.max_drop=1",
         "model.dropout=0",
         "training.label_smoothing=0",
+        "training.subword_alpha=0",
+        "training.subword_alpha=1",
         "training.clip_norm=0",
         "training.max_steps=0",
         "training.keep=1",

@@ -24,6 +24,7 @@ ODD_TEXTS = [
     "é\u2028",
     "'\"",
 ]
+SYMBOLS = ["<2de>", "no", "1e-4", "null", "2020-01-01", "größe", "a:b", "#x", ",", "'\""]
 
 
 def random_value(rng: random.Random, kind: Any) -> Any:
@@ -34,6 +35,8 @@ def random_value(rng: random.Random, kind: Any) -> Any:
         return (rng.randint(1, 9), rng.randint(1, 9))
     if kind == tuple[CorpusSpec, ...]:
         return tuple(random_spec(rng) for _ in range(rng.randint(1, 3)))
+    if kind == tuple[str, ...]:
+        return tuple(rng.sample(SYMBOLS, rng.randint(0, 4)))
     if dataclasses.is_dataclass(kind):
         types = typing.get_type_hints(kind)
         return kind(**{name: random_value(rng, inner) for name, inner in types.items()})  # type: ignore[operator]
@@ -63,7 +66,8 @@ def random_spec(rng: random.Random) -> CorpusSpec:
 def test_a_dumped_config_is_read_back_as_the_same(tmp_path: Path, seed: int) -> None:
     config: Config = random_value(random.Random(seed), Config)
     model = dataclasses.replace(config.model, d_model=8, num_heads=2, tie="none", dropout=0.1)
-    vocab = dataclasses.replace(config.vocab, separate=False)
+    given = {"user_symbols": ()} if seed % 2 else {"model": FilePath("")}
+    vocab = dataclasses.replace(config.vocab, separate=False, **given)
     clean = dataclasses.replace(config.clean, max_ratio=2.5)
     config = dataclasses.replace(config, model=model, vocab=vocab, clean=clean)
     run = RunFolder(tmp_path)

@@ -57,7 +57,7 @@ class Planner:
         if not len(rows):
             return []
         order = np.lexsort((self.tgt_lengths[rows] // 2, self.longest[rows]))
-        cuts = _cut(self.longest[rows[order]], self.limit)
+        cuts = cut(self.longest[rows[order]], self.limit)
         return np.split(rows[order], cuts)
 
     def padded_sizes(self, groups: list[Ints]) -> list[int]:
@@ -101,7 +101,7 @@ def pad(rows: list[list[int]]) -> Tensor:
     return torch.tensor([[*row, *[PAD] * (longest - len(row))] for row in rows])
 
 
-def _cut(longest: Ints, limit: int) -> list[int]:
+def cut(longest: Ints, limit: int) -> list[int]:
     """Return where sorted rows are cut so that rows x longest stays within the limit."""
     assert longest[-1] <= limit, "a row fits in no group"
     cuts, start = [], 0

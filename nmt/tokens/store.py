@@ -57,6 +57,15 @@ class TokenStore:
         """Return (index of the corpus, 1-based line) of a row."""
         return self._table["corpus"][row].as_py(), self._table["line"][row].as_py()
 
+    def lists(self, side: str, rows: Ints) -> list[list[int]]:
+        """Return the ids of the rows, one list each."""
+        found: list[list[int]] = []
+        for row in rows.tolist():
+            chunk, place = self._chunks[side][row // ROWS_PER_CHUNK], row % ROWS_PER_CHUNK
+            start, end = chunk.offsets[place : place + 2]
+            found.append(chunk.values[start:end].tolist())
+        return found
+
     def gather(self, side: str, rows: Ints, fill: int) -> Ints:
         """Return the ids of the rows, filled up to the longest, shape (rows, longest).
 

@@ -2,10 +2,11 @@
 
 import hashlib
 import io
+import math
 import re
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ from nmt.lines import normalise, write_whole
 UNK, START, STOP, PAD = 0, 1, 2, 3
 _NUM_SPECIALS = 4
 _NUM_BYTES = 256
+Words = Counter[str]
 _NUM_THREADS = 4  # a constant: the sums of the training depend on it, and so would the pieces
 
 
@@ -38,7 +40,17 @@ class Vocab:
             self._processor.LoadFromSerializedProto(model)
         except RuntimeError:
             raise UserError(f"{name}: this is not a SentencePiece model.") from None
+        self._check_special_ids(name)
+
+    def _check_special_ids(self, name: str) -> None:
         processor = self._processor
+        for piece in ("<s>", "</s>", "<pad>"):
+            piece_id = processor.piece_to_id(piece)
+            if piece_id != processor.unk_id() and not processor.is_control(piece_id):
+                raise UserError(
+                    f"{name}: {piece} is a piece of text in this model, so that a text could give "
+                    f"its id; train it without {piece} among its symbols, or drop vocab.model."
+                )
         found = [processor.unk_id(), processor.bos_id(), processor.eos_id(), processor.pad_id()]
         if found != [UNK, START, STOP, PAD]:
             raise UserError(
@@ -74,6 +86,21 @@ class Vocab:
         """Return the pieces as SentencePiece writes them, `▁` for a blank."""
         return [self._processor.id_to_piece(int(piece_id)) for piece_id in ids]
 
+    def scores(self) -> dict[str, float]:
+        """Return the pieces that text is cut into and their scores; the greater, the sooner.
+
+        Control ids, the unknown one, bytes and the user's symbols are none of them. SentencePiece
+        does not say which pieces are symbols, but it gives them 0, and others less (-0.0 at most).
+        """
+        processor = self._processor
+        scores: dict[str, float] = {}
+        for piece_id in range(len(self)):
+            score = processor.get_score(piece_id)
+            is_special = processor.is_control(piece_id) or processor.is_unknown(piece_id)
+            if not is_special and not processor.is_byte(piece_id) and math.copysign(1, score) < 0:
+                scores[processor.id_to_piece(piece_id)] = score
+        return scores
+
     def save(self, path: Path) -> None:
         with write_whole(path) as stream:
             stream.write(self.model)
@@ -93,37 +120,43 @@ def load_vocab(path: Path, sha256: str = "") -> Vocab:
     return vocab
 
 
-def train_vocab(texts: Sequence[str], config: VocabConfig) -> Vocab:
+def train_vocab(texts: Iterable[str], config: VocabConfig) -> Vocab:
     """Train SentencePiece on normalised texts.
 
     Text is taken as it is (`identity`). A size that it cannot fill shrinks, with one warning.
     """
-    if not any(texts):
+    # Each word once, with its count: no piece crosses a blank, and most of the text is repeated.
+    words: Words = Counter()
+    for text in texts:
+        words.update(text.split())
+    if not words:
         raise UserError("No text is left to train the vocabulary on; see the ledger for what went.")
-    texts = _without_rare_characters(texts, config.size)
+    words = _without_rare_characters(words, config)
     try:
-        return _train(texts, config, config.size)
+        return _train(words, config, config.size)
     except RuntimeError as error:
         largest = re.search(r"value <= (\d+)", str(error))
         if not largest:
-            raise UserError(_too_small(texts, config)) from None
+            raise UserError(_too_small(words, config)) from None
     size = int(largest.group(1))
     warnings.warn(
         f"vocab.size {config.size} is more than the text can fill: it has {size} pieces now.",
         stacklevel=2,
     )
-    return _train(texts, config, size)
+    return _train(words, config, size)
 
 
-def _train(texts: Sequence[str], config: VocabConfig, size: int) -> Vocab:
+def _train(words: Words, config: VocabConfig, size: int) -> Vocab:
     model = io.BytesIO()
     spm.SentencePieceTrainer.train(
-        sentence_iterator=iter(texts),
+        sentence_iterator=(f"{word}\t{count}" for word, count in words.items()),
+        input_format="tsv",
         model_writer=model,
         model_type=config.type,
         vocab_size=size,
         character_coverage=1.0,
         byte_fallback=config.byte_fallback,
+        user_defined_symbols=list(config.user_symbols),
         normalization_rule_name="identity",
         remove_extra_whitespaces=False,
         unk_id=UNK,
@@ -137,28 +170,46 @@ def _train(texts: Sequence[str], config: VocabConfig, size: int) -> Vocab:
     return Vocab(model.getvalue(), "the new vocabulary")
 
 
-def _without_rare_characters(texts: Sequence[str], size: int) -> Sequence[str]:
-    """Blank out the rarest characters where all would take over a quarter of the vocabulary.
+def _without_rare_characters(words: Words, config: VocabConfig) -> Words:
+    """Cut words at the rarest characters where all would take over a quarter of the vocabulary.
 
     SentencePiece has an option for this, character_coverage, but takes no share below 0.98.
     """
     counts: Counter[str] = Counter()
-    for text in texts:
-        counts.update(text)
-    room = max(2, size // 4)
+    for word, count in _without_symbols(words, config.user_symbols):
+        for char in word:
+            counts[char] += count
+    room = max(2, config.size // 4) - 1  # the blank, or what marks it, has a piece too
     if len(counts) <= room:
-        return texts
-    counts[" "] = counts.total()  # always among the most frequent: it marks where words begin
-    kept = {char for char, _ in counts.most_common(room)}
+        return words
+    # A symbol must stay whole, so that SentencePiece knows it and makes no pieces of it.
+    kept = {char for char, _ in counts.most_common(room)}.union(*config.user_symbols)
     blanks = {ord(char): " " for char in counts if char not in kept}
-    return [" ".join(text.translate(blanks).split()) for text in texts]
+    parts: Words = Counter()
+    for word, count in words.items():
+        for part in word.translate(blanks).split():
+            parts[part] += count
+    return parts
 
 
-def _too_small(texts: Sequence[str], config: VocabConfig) -> str:
-    num_chars = len(set("".join(texts)))
-    num_fixed = _NUM_SPECIALS + (_NUM_BYTES if config.byte_fallback else 0)
+def _without_symbols(words: Words, symbols: Sequence[str]) -> Iterable[tuple[str, int]]:
+    """Take the user's symbols out of words: a character that stands in them alone is no piece."""
+    if not symbols:
+        return words.items()
+    longest_first = sorted(symbols, key=len, reverse=True)
+    pattern = re.compile("|".join(map(re.escape, longest_first)))
+    return ((pattern.sub("", word), count) for word, count in words.items())
+
+
+def _too_small(words: Words, config: VocabConfig) -> str:
+    num_chars = 1 + len(
+        set().union(*(word for word, _ in _without_symbols(words, config.user_symbols)))
+    )
+    num_fixed = (
+        _NUM_SPECIALS + len(config.user_symbols) + (_NUM_BYTES if config.byte_fallback else 0)
+    )
     return (
-        f"vocab.size {config.size} is too small: {num_fixed} pieces are fixed (the byte pieces of "
-        f"byte_fallback among them) and {num_chars} characters of the text are to be pieces; "
+        f"vocab.size {config.size} is too small: {num_fixed} pieces are fixed (user_symbols and "
+        f"the bytes of byte_fallback among them) and {num_chars} characters are to be pieces; "
         f"take at least {num_fixed + num_chars + 1}."
     )

@@ -7,14 +7,16 @@ from nmt.data.shards import Ints
 from nmt.errors import UserError
 from nmt.run_folder import RunFolder
 from nmt.tokens.batches import Batch, Planner, Update, make_batch
+from nmt.tokens.sampling import PairSampler
 from nmt.tokens.store import TokenStore
+from nmt.tokens.vocab import Vocabs
 from nmt.training.checkpoint import Progress
 
 
 class Feed:
     """The training pairs of a run as a sequence of updates that never ends."""
 
-    def __init__(self, config: Config, run: RunFolder) -> None:
+    def __init__(self, config: Config, run: RunFolder, vocabs: Vocabs) -> None:
         self._store = TokenStore(run.store)
         weights = np.array([spec.weight for spec in config.data.train])
         training = config.training
@@ -27,6 +29,16 @@ class Feed:
             seed=training.seed,
         )
         self._check_lengths(config)
+        self._sampler: PairSampler | None = None
+        if training.subword_alpha:
+            self._sampler = PairSampler(
+                self._store,
+                vocabs,
+                alpha=training.subword_alpha,
+                seed=training.seed,
+                max_length=self._max_length(config),
+                max_padded=self._planner.limit,
+            )
         self._epoch = -1
         self._updates: list[Update] = []
 
@@ -42,14 +54,21 @@ class Feed:
         while not updates:  # corpora of low weight may give an epoch no pair
             progress.epoch += 1
             updates = self.epoch(progress.epoch)
-        update = updates[progress.epoch_step]
+        epoch, step = progress.epoch, progress.epoch_step
         progress.epoch_step += 1
         if progress.epoch_step == len(updates):
             progress.epoch, progress.epoch_step = progress.epoch + 1, 0
-        return [make_batch(self._store, rows) for rows in update]
+        if self._sampler is None:
+            return [make_batch(self._store, rows) for rows in updates[step]]
+        return [
+            batch for rows in updates[step] for batch in self._sampler.batches(rows, epoch, step)
+        ]
 
     def largest_group(self) -> tuple[Batch, int]:
-        """Return the group of the first epoch that needs the most memory, and its padded size."""
+        """Return the group of the first epoch that needs the most memory, and its padded size.
+
+        Its pieces are the best ones, also where training samples others.
+        """
         groups = [rows for update in self.epoch(0) for rows in update]
         sizes = self._planner.padded_sizes(groups)
         largest = int(np.argmax(sizes))
@@ -57,9 +76,9 @@ class Feed:
 
     def _check_lengths(self, config: Config) -> None:
         """Refuse a pair that fits in no group, or that has more positions than can be learned."""
-        limit, key = self._planner.limit, "training.batch_tokens and group_tokens"
-        if config.model.positions == "learned" and config.model.max_positions < limit:
-            limit, key = config.model.max_positions, "model.max_positions"
+        limit, key = self._max_length(config), "training.batch_tokens and group_tokens"
+        if limit < self._planner.limit:
+            key = "model.max_positions"
         row = int(np.argmax(self._planner.longest))
         length = int(self._planner.longest[row])
         if length > limit:
@@ -70,6 +89,12 @@ class Feed:
                 f"tokens with the stop token, more than {key} admit ({limit}); raise them, or "
                 f"lower clean.max_tokens to drop such pairs."
             )
+
+    def _max_length(self, config: Config) -> int:
+        """Return how long a side may be: it fits in a group, and has positions."""
+        if config.model.positions == "learned":
+            return min(self._planner.limit, config.model.max_positions)
+        return self._planner.limit
 
 
 def dev_groups(store: TokenStore, group_tokens: int) -> list[Ints]:

@@ -68,7 +68,7 @@ class Trainer:
         if self.progress.step:
             restore(run, self.learner)
         self.metrics = Metrics(run.metrics, self.progress.step)
-        self.feed = Feed(config, run)
+        self.feed = Feed(config, run, vocabs)
         self.dev_store = TokenStore(run.dev_store)
         self.dev_groups = dev_groups(self.dev_store, self.training.group_tokens)
         self._signal = 0

@@ -18,6 +18,7 @@ from typing import Any
 from record import write_result
 
 from nmt.lines import read_lines, write_lines
+from nmt.prepare import load_vocabs
 from nmt.run_folder import RunFolder
 from nmt.training.checkpoint import Progress
 from nmt.training.feed import Feed
@@ -105,7 +106,8 @@ def read(path: Path) -> str:
 def first_batch(run: RunFolder) -> float:
     """Return the seconds in which an opened store gives training its first update."""
     start = time.monotonic()
-    batches = Feed(run.load_config(), run).next_update(Progress())
+    config = run.load_config()
+    batches = Feed(config, run, load_vocabs(config, run)).next_update(Progress())
     assert batches[0].src_BS.numel()
     return time.monotonic() - start
 

@@ -72,6 +72,7 @@ def test_what_was_written_comes_back(num: int, portions: list[int], tmp_path: Pa
         ids = [getattr(row, side) for row in rows]
         assert store.lengths(side).tolist() == [len(row) for row in ids]
         assert store.gather(side, np.arange(num), PAD).tolist() == padded(ids, PAD)
+        assert store.lists(side, np.arange(num)[::-1]) == ids[::-1]
 
 
 @pytest.mark.parametrize("seed", range(20))

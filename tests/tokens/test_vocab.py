@@ -3,6 +3,7 @@
 import hashlib
 import io
 import random
+import re
 import sys
 import warnings
 from collections.abc import Sequence
@@ -270,3 +271,117 @@ def test_a_model_with_other_ids_is_refused_with_the_flags_to_use(tmp_path: Path)
     assert "theirs.model: expected the ids unk 0, start 1, stop 2, pad 3" in str(caught.value)
     assert "found [0, 1, 2, -1]" in str(caught.value)
     assert "--pad_id=3" in str(caught.value)
+
+
+# The last two are words like any other, of which a lattice would rather take the parts.
+SYMBOLS = ("<2de>", "[N]", "｟x｠", ",", '"', "a\\b", "12", "handelsmarine", "großmarkt")
+
+
+def with_symbols(num: int) -> list[str]:
+    """Return sentences with symbols before, between, behind and inside words."""
+    rng = random.Random(11)
+    return [
+        f"{rng.choice(SYMBOLS)} {text}{rng.choice(SYMBOLS)} {rng.choice(SYMBOLS)}{text}"
+        for text in sentences(num)
+    ]
+
+
+def with_user_symbols(kind: Kind, *, size: int = SIZE, byte_fallback: bool = True) -> Vocab:
+    config = VocabConfig(type=kind, size=size, byte_fallback=byte_fallback, user_symbols=SYMBOLS)
+    return train_vocab(with_symbols(400), config)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("size", "byte_fallback"), [(SIZE, True), (120, False)])
+def test_a_user_symbol_is_one_piece_wherever_it_stands(
+    kind: Kind, size: int, byte_fallback: bool
+) -> None:
+    vocab = with_user_symbols(kind, size=size, byte_fallback=byte_fallback)
+    assert len(vocab) == size
+    symbols = vocab.pieces(range(4, 4 + len(SYMBOLS)))
+    assert symbols == list(SYMBOLS)
+    texts = with_symbols(300)
+    assert come_back(vocab, texts) == texts
+    pattern = re.compile("|".join(map(re.escape, SYMBOLS)))
+    for text, ids in zip(texts, vocab.encode(texts), strict=True):
+        found = [piece for piece in vocab.pieces(ids) if piece in SYMBOLS]
+        assert found == pattern.findall(text)
+    assert not [piece for piece in vocab.scores() if pattern.search(piece)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_control_ids_stay_out_of_reach_beside_user_symbols(kind: Kind) -> None:
+    vocab = with_user_symbols(kind)
+    text = "see </s> and <unk>[N]<s> or <pad> <0x0A>"
+    ids = vocab.encode([text])
+    assert not {UNK, START, STOP, PAD} & set(ids[0][:-1])
+    assert vocab.decode(ids) == [text]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_letter_that_stands_in_symbols_alone_is_no_piece_and_takes_no_room(kind: Kind) -> None:
+    assert not {"｟", "｠", "x", "["} & with_user_symbols(kind).scores().keys()
+    symbol = "".join(chr(0x4E00 + index) for index in range(SIZE // 4))
+    texts = [f"{text} {symbol * 5} {chr(0x6000 + n)}" for n, text in enumerate(sentences(500))]
+    config = VocabConfig(type=kind, size=SIZE, user_symbols=(symbol,))
+    vocab = train_vocab(texts, config)
+    assert set("abdeghiklmnoprstuäöüß") <= {piece.strip("▁") for piece in vocab.scores()}
+    assert not set(symbol) & vocab.scores().keys()
+    assert come_back(vocab, texts) == texts
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_piece_is_made_of_a_symbol_with_a_rare_letter(kind: Kind) -> None:
+    texts = [f"{text} 漢handelsmarine {chr(0x6000 + n)}" for n, text in enumerate(sentences(400))]
+    texts.append("漢 alone")
+    config = VocabConfig(type=kind, size=SIZE, user_symbols=("漢handelsmarine",))
+    vocab = train_vocab(texts, config)
+    assert not [piece for piece in vocab.scores() if "marin" in piece]
+    assert come_back(vocab, texts) == texts
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_vocabulary_too_small_for_its_symbols_says_what_is_enough(kind: Kind) -> None:
+    with pytest.raises(UserError) as caught:
+        with_user_symbols(kind, size=270)
+    message = str(caught.value)
+    num_chars = len(set("".join(sentences(400))))
+    assert f" and {num_chars} characters are to be pieces" in message
+    assert message.startswith(f"vocab.size 270 is too small: {260 + len(SYMBOLS)} pieces are fixed")
+    advice = int(message.removesuffix(".").rsplit(" ", 1)[1])
+    assert len(with_user_symbols(kind, size=advice)) == advice
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_size_that_cannot_be_filled_shrinks_with_symbols_too(kind: Kind) -> None:
+    with pytest.warns(UserWarning, match="vocab.size 8000 is more than the text can fill"):
+        vocab = with_user_symbols(kind, size=8000)
+    assert come_back(vocab, with_symbols(20)) == with_symbols(20)
+
+
+@pytest.mark.parametrize("piece", ["<s>", "</s>", "<pad>"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_model_whose_control_id_is_text_is_refused(
+    kind: Kind, piece: str, tmp_path: Path
+) -> None:
+    model = io.BytesIO()
+    spm.SentencePieceTrainer.train(
+        sentence_iterator=iter(sentences(200)),
+        model_writer=model,
+        model_type=kind,
+        vocab_size=100,
+        user_defined_symbols=[piece],
+        unk_id=UNK,
+        bos_id=START,
+        eos_id=STOP,
+        pad_id=PAD,
+        minloglevel=3,
+    )
+    theirs = spm.SentencePieceProcessor()
+    theirs.LoadFromSerializedProto(model.getvalue())
+    assert {START, STOP, PAD} & set(theirs.encode(f"see {piece} there"))
+    path = tmp_path / "theirs.model"
+    path.write_bytes(model.getvalue())
+    with pytest.raises(UserError) as caught:
+        load_vocab(path)
+    assert f"theirs.model: {piece} is a piece of text in this model" in str(caught.value)
