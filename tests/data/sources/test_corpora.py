@@ -132,9 +132,8 @@ def test_tsv_line_with_one_column(tmp_path: Path, here: Sources) -> None:
 def test_latin1_names_file_line_and_byte(tmp_path: Path, here: Sources) -> None:
     src = written(tmp_path / "a.en", b"one\ntwo\n")
     tgt = written(tmp_path / "a.de", "eins\nzw\xf6lf\n".encode("latin-1"))
-    corpus = opened(CorpusSpec(src=src, tgt=tgt), here)
     with pytest.raises(UserError, match=r"a\.de, line 2: byte 0xf6 at position 3"):
-        rows(corpus)
+        opened(CorpusSpec(src=src, tgt=tgt), here)
 
 
 @pytest.mark.parametrize("spec", [{"src": "a.en", "tgt": "a.de"}, {"tsv": "a.tsv"}])
