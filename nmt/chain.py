@@ -134,11 +134,8 @@ class Chain:
         return ledger
 
     def make_vocabs(self) -> Vocabs:
-        """Take the trained vocabulary of the config, or train on a sample of the clean pairs."""
+        """Train on a sample of the clean pairs."""
         config = self._config.vocab
-        if config.model:
-            vocab = load_vocab(Path(config.model))
-            return Vocabs(vocab, vocab)
         sides = ("src", "tgt") if config.separate else ("joint",)
         made_from = hash_of([mark.sha256 for mark in self._cleaned], config)
         tasks = [

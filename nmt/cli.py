@@ -1,6 +1,7 @@
 """The command line: parse, call, print. Heavy imports stand inside the commands."""
 
 import json
+import os
 import sys
 import warnings
 from importlib.metadata import version
@@ -42,8 +43,15 @@ WorkersOption = Annotated[
 ]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 or mps.")]
 PrecisionOption = Annotated[str, typer.Option(help="auto, bf16 or fp32.")]
+TrainingDeviceOption = Annotated[
+    str | None, typer.Option("--device", help="auto, cpu, cuda, cuda:1 or mps.")
+]
+TrainingPrecisionOption = Annotated[
+    str | None, typer.Option("--precision", help="auto, bf16 or fp32.")
+]
 CheckpointOption = Annotated[
-    str, typer.Option(help="best, last or step-NNNNNN; the best, else the last if not given.")
+    str,
+    typer.Option(help="best, last, average or step-NNNNNN; the best, else the last if not given."),
 ]
 BeamOption = Annotated[int | None, typer.Option(help="Beam size; 1 is greedy.", min=1)]
 BatchOption = Annotated[int | None, typer.Option(help="Sentences decoded at once.", min=1)]
@@ -90,24 +98,100 @@ def train(
     set_: SetOption = None,
     mirror: MirrorOption = None,
     offline: OfflineOption = False,
-    device: Annotated[str | None, typer.Option(help="auto, cpu, cuda, cuda:1 or mps.")] = None,
-    precision: Annotated[str | None, typer.Option(help="auto, bf16 or fp32.")] = None,
+    device: TrainingDeviceOption = None,
+    precision: TrainingPrecisionOption = None,
+    devices: Annotated[
+        int, typer.Option(help="Train in so many processes on this machine, a GPU each.", min=1)
+    ] = 1,
+    resume: Annotated[
+        bool, typer.Option(help="Go on from the last checkpoint, if there is one.")
+    ] = True,
+    override: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY", help="Go on though this key has changed, e.g. training.lr."),
+    ] = None,
+    self_test: Annotated[
+        bool, typer.Option("--self-test", help="Only prove on this machine what training promises.")
+    ] = False,
 ) -> None:
     """Train a model; prepare what is missing and go on from the last checkpoint, if any."""
     from nmt.config import load_config
     from nmt.data.sources.corpora import Sources
-    from nmt.device import choose_device
+    from nmt.device import choose_device, count_devices
+    from nmt.launch import is_worker, launch
     from nmt.run_folder import RunFolder
-    from nmt.train import train_run
+    from nmt.train import make_ready, train_run
+    from nmt.training.distributed import connect
 
-    overrides = list(set_ or [])
-    overrides += [f"training.device={device}"] if device else []
-    overrides += [f"training.precision={precision}"] if precision else []
-    loaded = load_config(config, overrides)
-    choose_device(loaded.training.device)
+    loaded = load_config(config, _training_overrides(set_, device, precision))
+    chosen = choose_device(loaded.training.device)
     folder = RunFolder(run or Path("runs") / config.stem)
     sources = Sources.from_environment(mirror, offline=offline)
-    raise typer.Exit(train_run(loaded, folder, sources))
+    if self_test:
+        from nmt.self_test import prove
+
+        raise typer.Exit(prove(loaded, folder, sources, max(2, devices)))
+    if not resume and folder.checkpoints.exists():
+        raise UserError(
+            f"{folder.path}: has checkpoints, and --no-resume was asked for; give another folder "
+            f"with --run, or delete this one."
+        )
+    if devices > 1 and not is_worker():
+        if chosen.type != "cpu" and devices > count_devices(chosen):
+            raise UserError(
+                f"--devices {devices}: this machine has {count_devices(chosen)} {chosen.type} "
+                f"devices; take at most so many."
+            )
+        make_ready(loaded, folder, sources, override or [])
+        raise typer.Exit(launch(sys.argv[1:], devices))
+    with connect(chosen, loaded.training.rank_timeout_minutes) as ranks:
+        status = train_run(loaded, folder, sources, ranks, override or [])
+    raise typer.Exit(status)
+
+
+@app.command()
+def plan(
+    config: ConfigArg,
+    run: RunOption = None,
+    set_: SetOption = None,
+    mirror: MirrorOption = None,
+    offline: OfflineOption = False,
+    device: TrainingDeviceOption = None,
+    precision: TrainingPrecisionOption = None,
+    seconds: Annotated[
+        float, typer.Option(help="Train for so long, and three updates at least.", min=0)
+    ] = 30,
+) -> None:
+    """Tell what a training will take, from real updates, and where its config may be wrong."""
+    from nmt.config import load_config
+    from nmt.data.sources.corpora import Sources
+    from nmt.plan import plan as plan_run
+    from nmt.run_folder import RunFolder
+
+    loaded = load_config(config, _training_overrides(set_, device, precision))
+    folder = RunFolder(run or Path("runs") / config.stem)
+    sources = Sources.from_environment(mirror, offline=offline)
+    for line in plan_run(loaded, folder, sources, seconds):
+        print(line, flush=True)
+
+
+@app.command()
+def average(
+    run: RunArg,
+    last: Annotated[int, typer.Option(help="Average the last so many.", min=0)] = 0,
+    best: Annotated[int, typer.Option(help="Average the best so many.", min=0)] = 0,
+    checkpoint: Annotated[
+        list[str] | None, typer.Option(help="Average this one, such as step-000500, and others.")
+    ] = None,
+    output: Annotated[str, typer.Option(help="The name of the new checkpoint.")] = "average",
+) -> None:
+    """Average the weights of checkpoints; decode with it by --checkpoint average."""
+    from nmt.run_folder import RunFolder
+    from nmt.training.average import average_checkpoints, choose_checkpoints
+
+    folder = RunFolder(run)
+    names = choose_checkpoints(folder, last, best, checkpoint or [])
+    print(f"{average_checkpoints(folder, names, output)}: the mean of {', '.join(names)}")
 
 
 @app.command()
@@ -260,6 +344,15 @@ def data_explain(
         print(line)
 
 
+def _training_overrides(
+    set_: list[str] | None, device: str | None, precision: str | None
+) -> list[str]:
+    overrides = list(set_ or [])
+    overrides += [f"training.device={device}"] if device else []
+    overrides += [f"training.precision={precision}"] if precision else []
+    return overrides
+
+
 def main() -> None:
     """Run a command; what the user did wrong is one message and exit status 2."""
     warnings.showwarning = _print_warning
@@ -269,7 +362,9 @@ def main() -> None:
     try:
         app()
     except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
+        # The first of several processes speaks for all.
+        rank = f"rank {os.environ['RANK']}: " if os.environ.get("RANK", "0") != "0" else ""
+        print(f"{rank}error: {error}", file=sys.stderr)
         sys.exit(2)
     except BrokenPipeError:
         # Whoever read the output has enough; a second complaint at exit would be noise.

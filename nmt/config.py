@@ -130,6 +130,9 @@ class TrainingConfig:
     """Padded size of an update: pairs x longest side, over all groups, devices, micro-batches."""
     group_tokens: int = 4096
     """Padded size of a group of like length, which goes through the model at once."""
+    device_tokens: int = 0
+    """What of a group a device takes at once, padded; 0 takes all of it that memory has room for,
+    as the largest group tells at the start. Changes no update, only how it is computed."""
     lr: float = 0.0007
     """The peak learning rate, reached at warmup_steps."""
     warmup_steps: int = 4000
@@ -145,6 +148,8 @@ class TrainingConfig:
     """
     clip_norm: float = 1.0
     """Largest gradient norm; 0 does not clip."""
+    weight_decay: float = 0.0
+    """Decoupled (Loshchilov and Hutter 2019), of matrices alone."""
     ema: float = 0.0
     """Decay of the moving average of the weights that decodes; 0 decodes with the weights."""
     max_steps: int = 100_000
@@ -152,12 +157,24 @@ class TrainingConfig:
     max_minutes: float = 0.0
     """Training and validation, over all sessions of a run."""
     patience: int = 0
-    """Stop after so many validations without a better dev BLEU."""
+    """Stop after so many validations without a better score."""
+    best_by: Literal["bleu", "chrf", "loss"] = "bleu"
+    """The score on the dev set that chooses the best checkpoint."""
     validate_every: int = 1000
     save_every: int = 1000
     keep: int = 3
-    """How many checkpoints stay, `best` and `last` among them."""
+    """How many of the last checkpoints stay."""
+    keep_best: int = 1
+    """How many of the best checkpoints stay."""
+    keep_every: int = 0
+    """Checkpoints of each so manieth update stay too."""
     log_every: int = 50
+    tensorboard: bool = False
+    """Write what metrics.jsonl holds for TensorBoard too; needs the extra `tensorboard`."""
+    init_from: FilePath = FilePath("")
+    """A run folder whose best model and vocabulary training begins with."""
+    rank_timeout_minutes: float = 10.0
+    """How long the processes of a training wait for one of them."""
     seed: int = 1
     device: str = "auto"
     precision: Literal["auto", "bf16", "fp32"] = "auto"
@@ -253,6 +270,10 @@ def _check(config: Config, name: str) -> None:
         "training.label_smoothing must lie in [0, 1)": 0 <= training.label_smoothing < 1,
         "training.ema must lie in [0, 1)": 0 <= training.ema < 1,
         "training.lr must be above 0": training.lr > 0,
+        "training.rank_timeout_minutes must be above 0": training.rank_timeout_minutes > 0,
+        "training.init_from brings its vocabulary; it cannot be used with vocab.model": not (
+            training.init_from and config.vocab.model
+        ),
         **{f"{key} must be at least 1": value >= 1 for key, value in _named(config, _COUNTS)},
         **{f"{key} must not be negative": value >= 0 for key, value in _named(config, _LIMITS)},
     }
@@ -284,11 +305,13 @@ _COUNTS = (
     "clean.max_tokens clean.max_chars clean.max_word_chars clean.max_repeat "
     "vocab.size vocab.sample model.d_ff model.max_positions "
     "training.batch_tokens training.group_tokens training.warmup_steps training.validate_every "
-    "training.save_every training.log_every training.keep decoding.beam decoding.batch_size"
+    "training.save_every training.log_every training.keep training.keep_best "
+    "decoding.beam decoding.batch_size"
 )
 _LIMITS = (
     "training.clip_norm training.max_steps training.max_epochs training.max_minutes "
-    "training.patience training.seed decoding.length_penalty"
+    "training.patience training.seed training.device_tokens training.weight_decay "
+    "training.keep_every decoding.length_penalty"
 )
 
 

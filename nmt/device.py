@@ -1,6 +1,7 @@
 """Picks the device and the precision, and keeps freed memory for the next update."""
 
 import ctypes
+import os
 import sys
 from pathlib import Path
 
@@ -16,29 +17,33 @@ _KEPT_BYTES = 1 << 30
 def choose_device(name: str) -> torch.device:
     """Return the device of a name such as auto, cpu, cuda, cuda:1, mps.
 
-    auto takes CUDA, then MPS, then the CPU. Raises UserError for a device that is not there.
+    auto takes CUDA, then MPS, then the CPU. One of several processes that train together takes the
+    GPU of its number. Raises UserError for a device that is not there.
     """
     if name == "auto":
-        if torch.cuda.is_available():
-            return torch.device("cuda")
-        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+        has_mps = torch.backends.mps.is_available()
+        name = "cuda" if torch.cuda.is_available() else "mps" if has_mps else "cpu"
+    if name == "cuda" and "LOCAL_RANK" in os.environ:
+        name = f"cuda:{os.environ['LOCAL_RANK']}"
     try:
         device = torch.device(name)
     except RuntimeError:
         device = torch.device("meta")
     if device.type not in ("cpu", "cuda", "mps"):
         raise UserError(f'device "{name}" is not known; take auto, cpu, cuda, cuda:1 or mps.')
-    num_devices = {
-        "cpu": 1,
-        "cuda": torch.cuda.device_count(),
-        "mps": int(torch.backends.mps.is_available()),
-    }[device.type]
-    if (device.index or 0) >= num_devices:
+    if (device.index or 0) >= count_devices(device):
         raise UserError(
-            f'device "{name}" is not there: this torch sees {num_devices} {device.type} devices; '
-            f"take --device auto or cpu."
+            f'device "{name}" is not there: this torch sees {count_devices(device)} {device.type} '
+            f"devices; take --device auto or cpu."
         )
     return device
+
+
+def count_devices(device: torch.device) -> int:
+    """Return how many devices of this kind there are; the CPUs are one."""
+    if device.type == "cuda":
+        return torch.cuda.device_count()
+    return int(torch.backends.mps.is_available()) if device.type == "mps" else 1
 
 
 def choose_dtype(precision: str, device: torch.device) -> torch.dtype:

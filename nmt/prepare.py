@@ -25,7 +25,7 @@ from nmt.tokens.vocab import Vocabs, load_vocab
 
 _SIDES = ("src", "tgt")
 Inputs = dict[str, dict[str, Any]]
-_KEYS_OF_DATA = ("src", "tgt", "data.", "clean.", "vocab.")
+_KEYS_OF_DATA = ("src", "tgt", "data.", "clean.", "vocab.", "training.init_from")
 
 
 @dataclass(frozen=True)
@@ -85,15 +85,17 @@ def prepare(
 
 def load_vocabs(config: Config, run: RunFolder) -> Vocabs:
     """Return the vocabularies of a run, checked against the hashes in run.json."""
-    hashes = run.read_record()["vocab"]
-    files = [run.vocab_file(side, is_separate=config.vocab.separate) for side in _SIDES]
+    record = run.read_record()
+    if "vocab" not in record:
+        raise UserError(f"{run.path}: is not prepared to its end; let nmt prepare do it.")
+    hashes = record["vocab"]
+    files = _vocab_files(config, run)
     loaded = {path: load_vocab(path, hashes[path.name]) for path in files}
     return Vocabs(*(loaded[path] for path in files))
 
 
 def _prepare(config: Config, run: RunFolder, sources: Sources, plan: Plan) -> Statistics:
-    if config.vocab.model:
-        load_vocab(Path(config.vocab.model))  # an error now, not after the cleaning
+    given = _given_vocabs(config)  # an error now, not after the cleaning
     open_split = partial(_open, config, sources)
     train = [open_split(spec, "train") for spec in config.data.train]
     held_out, num_held_out, others = write_held_out(config.data, run, open_split)
@@ -105,7 +107,7 @@ def _prepare(config: Config, run: RunFolder, sources: Sources, plan: Plan) -> St
         # The ledger stays where a run ends here: it tells the user why.
         ledger = chain.ledger_after_cleaning()
         _check_what_is_left(num_read, ledger, config, run)
-        vocabs = chain.make_vocabs()
+        vocabs = given or chain.make_vocabs()
         ledger = chain.encode(vocabs)
         _check_what_is_left(num_read, ledger, config, run)
     rows: list[dict[str, Any]] = [
@@ -134,6 +136,31 @@ def _prepare(config: Config, run: RunFolder, sources: Sources, plan: Plan) -> St
     write_json(_statistics_file(run), asdict(statistics))
     chain.clear()
     return statistics
+
+
+def _given_vocabs(config: Config) -> Vocabs | None:
+    """Return the trained vocabularies that the config names: a file, or those of another run."""
+    if config.vocab.model:
+        vocab = load_vocab(Path(config.vocab.model))
+        return Vocabs(vocab, vocab)
+    if not config.training.init_from:
+        return None
+    other = RunFolder(Path(config.training.init_from))
+    try:
+        its_config = other.load_config()
+        vocabs = load_vocabs(its_config, other)
+    except UserError as error:
+        raise UserError(f"training.init_from: {error}") from None
+    if its_config.vocab.separate != config.vocab.separate:
+        raise UserError(
+            f"training.init_from: {other.path} was made with vocab.separate: "
+            f"{str(its_config.vocab.separate).lower()}, and its vocabulary is taken; set the same."
+        )
+    return vocabs
+
+
+def _vocab_files(config: Config, run: RunFolder) -> list[Path]:
+    return [run.vocab_file(side, is_separate=config.vocab.separate) for side in _SIDES]
 
 
 def _open(config: Config, sources: Sources, spec: CorpusSpec, split: str) -> Corpus:
@@ -219,6 +246,8 @@ def _fingerprints(corpora: list[Corpus], config: Config) -> Inputs:
     paths = [path for corpus in corpora for path in corpus.inputs]
     if config.vocab.model:
         paths.append(Path(config.vocab.model))
+    if config.training.init_from:
+        paths += _vocab_files(config, RunFolder(Path(config.training.init_from)))
     return {str(path): _fingerprint(path) for path in paths}
 
 

@@ -22,9 +22,11 @@ STAGES = [
     {"nmt.report"},
     {"nmt.model"},
     {"nmt.training"},
+    {"nmt.plan"},
     {"nmt.decoding"},
     {"nmt.evaluation"},
-    {"nmt.train"},
+    {"nmt.train", "nmt.launch"},
+    {"nmt.self_test"},
     {"nmt.cli"},
     {"nmt", "nmt.__main__"},
 ]

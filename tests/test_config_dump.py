@@ -69,7 +69,10 @@ def test_a_dumped_config_is_read_back_as_the_same(tmp_path: Path, seed: int) -> 
     given = {"user_symbols": ()} if seed % 2 else {"model": FilePath("")}
     vocab = dataclasses.replace(config.vocab, separate=False, **given)
     clean = dataclasses.replace(config.clean, max_ratio=2.5)
-    config = dataclasses.replace(config, model=model, vocab=vocab, clean=clean)
+    training = config.training
+    if vocab.model:
+        training = dataclasses.replace(training, init_from=FilePath(""))
+    config = dataclasses.replace(config, model=model, vocab=vocab, clean=clean, training=training)
     run = RunFolder(tmp_path)
     run.save_config(config)
     assert run.load_config() == config

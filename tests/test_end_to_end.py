@@ -33,7 +33,7 @@ def test_a_run_says_what_will_happen_and_how_it_ended(cli: Cli, tmp_path: Path) 
     said = done.stdout
     assert re.search(r"train\.src .*train\.tgt: 50 pairs, \d+ kept", said)
     assert re.search(r"vocabulary: \d+ pieces", said)
-    assert re.search(r"model: [\d,]+ parameters, on cpu in \w+", said)
+    assert re.search(r"model +[\d,]+ parameters, on cpu in \w+", said)
     assert re.search(r"at most 3 updates, about \d+:\d\d", said)
     assert "finished (3 updates)" in said
     # The last update of a run is validated, whatever validate_every says.

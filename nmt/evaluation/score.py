@@ -103,6 +103,13 @@ def corpus_bleu(
     return float(metric.corpus_score(text.lines, [each.lines for each in texts]).score)
 
 
+def corpus_chrf(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> float:
+    """Return the chrF of `score_lines`, without interval and without a look at the text."""
+    text, texts = _named(hypotheses, references)
+    _check_counts(text, texts)
+    return float(CHRF().corpus_score(text.lines, [each.lines for each in texts]).score)
+
+
 def _report(text: _Text, references: list[_Text], tgt_lang: str, lowercase: bool) -> Report:
     _check_counts(text, references)
     for each in (text, *references):

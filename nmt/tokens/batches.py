@@ -81,6 +81,16 @@ class Planner:
         return rng.permutation(np.repeat(np.arange(len(whole)), (whole + extra).astype(np.int64)))
 
 
+def share(update: Update, rank: int, size: int) -> Update:
+    """Return what one of `size` ranks does of an update.
+
+    Groups go round in whole; those that are left over, too few for all, are dealt out by rows.
+    """
+    num_whole = len(update) - len(update) % size
+    dealt = [rows[rank::size] for rows in update[num_whole:]]
+    return [*update[rank:num_whole:size], *(rows for rows in dealt if len(rows))]
+
+
 def make_batch(store: TokenStore, rows: Ints) -> Batch:
     """Return the tensors of a group."""
     return Batch(

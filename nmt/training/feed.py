@@ -1,23 +1,31 @@
 """Hands the loop the batches of the next update, wherever the run stands."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from nmt.config import Config
+from nmt.config import Config, CorpusSpec
 from nmt.data.shards import Ints
 from nmt.errors import UserError
 from nmt.run_folder import RunFolder
-from nmt.tokens.batches import Batch, Planner, Update, make_batch
+from nmt.tokens.batches import Batch, Planner, Update, make_batch, share
 from nmt.tokens.sampling import PairSampler
 from nmt.tokens.store import TokenStore
 from nmt.tokens.vocab import Vocabs
 from nmt.training.checkpoint import Progress
+from nmt.training.distributed import Ranks
 
 
 class Feed:
     """The training pairs of a run as a sequence of updates that never ends."""
 
-    def __init__(self, config: Config, run: RunFolder, vocabs: Vocabs) -> None:
+    def __init__(
+        self, config: Config, run: RunFolder, vocabs: Vocabs, ranks: Ranks | None = None
+    ) -> None:
         self._store = TokenStore(run.store)
+        self._corpora = config.data.train
+        self._vocabs = vocabs
+        self._ranks = ranks or Ranks()
         weights = np.array([spec.weight for spec in config.data.train])
         training = config.training
         self._planner = Planner(
@@ -39,6 +47,10 @@ class Feed:
                 max_length=self._max_length(config),
                 max_padded=self._planner.limit,
             )
+        self.device_tokens = training.device_tokens or self._planner.limit
+        """The padded size that this device takes at once."""
+        self.update: Update = []
+        """The groups of the update that was handed out last, over all ranks."""
         self._epoch = -1
         self._updates: list[Update] = []
 
@@ -49,30 +61,59 @@ class Feed:
         return self._updates
 
     def next_update(self, progress: Progress) -> list[Batch]:
-        """Return the batches of the update that follows, and move the position in the data."""
+        """Return this rank's batches of the update that follows, and move the position in the data.
+
+        It may be given none.
+        """
         updates = self.epoch(progress.epoch)
-        while not updates:  # corpora of low weight may give an epoch no pair
-            progress.epoch += 1
+        # Corpora of low weight may give an epoch no pair, and an overridden key shorter epochs.
+        while progress.epoch_step >= len(updates):
+            progress.epoch, progress.epoch_step = progress.epoch + 1, 0
             updates = self.epoch(progress.epoch)
         epoch, step = progress.epoch, progress.epoch_step
         progress.epoch_step += 1
         if progress.epoch_step == len(updates):
             progress.epoch, progress.epoch_step = progress.epoch + 1, 0
+        self.update = updates[step]
+        mine = share(self.update, self._ranks.rank, self._ranks.size)
+        parts = [part for rows in mine for part in self._cut(rows)]
         if self._sampler is None:
-            return [make_batch(self._store, rows) for rows in updates[step]]
-        return [
-            batch for rows in updates[step] for batch in self._sampler.batches(rows, epoch, step)
-        ]
+            return [make_batch(self._store, rows) for rows in parts]
+        return [batch for rows in parts for batch in self._sampler.batches(rows, epoch, step)]
 
-    def largest_group(self) -> tuple[Batch, int]:
+    def largest_group(self) -> tuple[list[Batch], int]:
         """Return the group of the first epoch that needs the most memory, and its padded size.
 
-        Its pieces are the best ones, also where training samples others.
+        It comes in the parts that the device takes. Its pieces are the best ones, also where
+        training samples others.
         """
         groups = [rows for update in self.epoch(0) for rows in update]
         sizes = self._planner.padded_sizes(groups)
         largest = int(np.argmax(sizes))
-        return make_batch(self._store, groups[largest]), sizes[largest]
+        parts = self._cut(groups[largest])
+        return [make_batch(self._store, rows) for rows in parts], sizes[largest]
+
+    def num_tokens(self, updates: list[Update]) -> int:
+        """Return the real target tokens of updates, as stored."""
+        lengths = self._planner.tgt_lengths
+        return sum(int(lengths[rows].sum()) for update in updates for rows in update)
+
+    def describe_update(self) -> Iterator[str]:
+        """Yield each pair of the update that was handed out last: corpus, line, source, target."""
+        for rows in self.update:
+            src, tgt = (
+                vocab.decode(self._store.lists(side, rows))
+                for vocab, side in zip(self._vocabs, ("src", "tgt"), strict=True)
+            )
+            for row, *texts in zip(rows.tolist(), src, tgt, strict=True):
+                corpus, line = self._store.origin(row)
+                yield "\t".join([_name(self._corpora[corpus]), str(line), *texts])
+
+    def _cut(self, rows: Ints) -> list[Ints]:
+        """Cut a group by rows into parts that the device takes at once."""
+        longest = int(self._planner.longest[rows].max())
+        num_rows = max(1, self.device_tokens // longest)
+        return np.array_split(rows, -(-len(rows) // num_rows))
 
     def _check_lengths(self, config: Config) -> None:
         """Refuse a pair that fits in no group, or that has more positions than can be learned."""
@@ -83,9 +124,8 @@ class Feed:
         length = int(self._planner.longest[row])
         if length > limit:
             corpus, line = self._store.origin(row)
-            spec = config.data.train[corpus]
             raise UserError(
-                f"{spec.name or spec.tsv or spec.tgt}, line {line}: its longer side has {length} "
+                f"{_name(self._corpora[corpus])}, line {line}: its longer side has {length} "
                 f"tokens with the stop token, more than {key} admit ({limit}); raise them, or "
                 f"lower clean.max_tokens to drop such pairs."
             )
@@ -95,6 +135,10 @@ class Feed:
         if config.model.positions == "learned":
             return min(self._planner.limit, config.model.max_positions)
         return self._planner.limit
+
+
+def _name(spec: CorpusSpec) -> str:
+    return spec.name or spec.tsv or spec.tgt
 
 
 def dev_groups(store: TokenStore, group_tokens: int) -> list[Ints]:

@@ -1,4 +1,4 @@
-"""One update: forward, backward, count, clip, schedule, step."""
+"""One update: forward, backward, sum over the ranks, clip, schedule, step."""
 
 import copy
 import math
@@ -6,117 +6,179 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor, nn
 
 from nmt.config import TrainingConfig
 from nmt.model.transformer import Transformer
 from nmt.tokens.batches import Batch
+from nmt.training.distributed import Ranks
 from nmt.training.loss import LossSums, batch_loss
 from nmt.training.schedule import learning_rate
 
 # Adam's settings of Vaswani 2017, 5.3.
 _BETAS, _EPSILON = (0.9, 0.98), 1e-9
-_NO_LIMIT = math.inf
+# Each weight's gradient begins at a multiple of so many numbers: 64 bytes, a line of the cache.
+_ALIGNMENT = 16
 
 
 @dataclass(frozen=True)
 class UpdateResult:
-    """What an update did; losses in nats, summed over its real target tokens."""
+    """What an update did; losses in nats, summed over its real target tokens, of all ranks."""
 
     loss: float
     nll: float
     num_tokens: int
     grad_norm: float
     lr: float
+    trouble: str = ""
+    """Why the weights stayed as they were, if they did."""
 
     @property
     def mean_loss(self) -> float:
-        return self.loss / self.num_tokens
+        return self.loss / max(1, self.num_tokens)
 
     @property
     def ppl(self) -> float:
         """Perplexity per token, without label smoothing."""
-        return math.exp(min(self.nll / self.num_tokens, 100.0))
-
-    @property
-    def is_finite(self) -> bool:
-        return math.isfinite(self.grad_norm)
+        return math.exp(min(self.nll / max(1, self.num_tokens), 100.0))
 
 
 class Learner:
-    """The model with its optimiser and the moving average of its weights."""
+    """The model with its gradient, its optimiser and the moving average of its weights."""
 
-    def __init__(self, model: Transformer, config: TrainingConfig, dtype: torch.dtype) -> None:
+    def __init__(
+        self,
+        model: Transformer,
+        config: TrainingConfig,
+        dtype: torch.dtype,
+        ranks: Ranks | None = None,
+    ) -> None:
         self.model = model
         self.config = config
         self.dtype = dtype
+        self.ranks = ranks or Ranks()
         self.weights = dict(model.named_parameters())
         self.device = next(model.parameters()).device
-        self.optimizer = torch.optim.Adam(
-            model.parameters(), lr=config.lr, betas=_BETAS, eps=_EPSILON, fused=True
+        matrices = [weight for weight in self.weights.values() if weight.dim() > 1]
+        vectors = [weight for weight in self.weights.values() if weight.dim() < 2]
+        self.optimizer = torch.optim.AdamW(
+            [
+                {"params": matrices, "weight_decay": config.weight_decay},
+                {"params": vectors, "weight_decay": 0.0},
+            ],
+            lr=config.lr,
+            betas=_BETAS,
+            eps=_EPSILON,
+            fused=True,
         )
         self.average = {
             name: weight.detach().clone() for name, weight in self.weights.items() if config.ema
         }
+        self._gradient, self._sums = _flat_gradient(list(self.weights.values()))
+        self._make_moments()
 
     def update(self, batches: Sequence[Batch], step: int) -> UpdateResult:
-        """Train on the groups of update `step` (from 1) as if they were one batch.
+        """Train on this rank's groups of update `step` (from 1): with those of the others, a batch.
 
-        Dropout is drawn from (seed, step), so that no generator has to be saved. Where the gradient
-        is not finite the weights stay as they are.
+        Dropout is drawn from (seed, step, rank), so that no generator has to be saved. Where a rank
+        runs out of memory, or the gradient is not finite, the weights stay as they are, on all.
         """
-        torch.manual_seed(self.config.seed * 1_000_003 + step)
-        self.forget_gradient()
-        sums = [self.add_gradient(batch) for batch in batches]
-        num_tokens = sum(part.num_tokens for part in sums)
-        grad_norm = self._average_and_clip(num_tokens)
         lr = learning_rate(step, peak=self.config.lr, warmup_steps=self.config.warmup_steps)
-        result = UpdateResult(
-            loss=sum(part.loss.item() for part in sums),
-            nll=sum(part.nll.item() for part in sums),
-            num_tokens=num_tokens,
-            grad_norm=grad_norm,
-            lr=lr,
-        )
-        if result.is_finite:
-            self.optimizer.param_groups[0]["lr"] = lr
-            self.optimizer.step()
-            self._move_average(step)
-        return result
+        torch.manual_seed(self.config.seed * 1_000_003 + step + self.ranks.rank * 998_244_353)
+        short = self.ranks.gather([not self.try_to_add(batches)])[:, 0].nonzero().flatten()
+        if len(short):
+            self.forget_gradient()
+            names = ", ".join(f"rank {rank}" for rank in short.tolist())
+            return UpdateResult(math.nan, math.nan, 0, math.nan, lr, f"{names} ran out of memory")
+        self.ranks.sum_(self._gradient)
+        norm = torch.linalg.vector_norm(self._gradient[: -len(self._sums)])
+        loss, nll, num_tokens, norm_of_sum = torch.cat((self._sums, norm[None])).tolist()
+        grad_norm = norm_of_sum / num_tokens
+        trouble = "" if math.isfinite(grad_norm) else "the gradient was not finite"
+        if not trouble:
+            limit = self.config.clip_norm or math.inf
+            self._gradient.mul_(min(1.0, limit / (grad_norm + 1e-6)) / num_tokens)
+            self._step(lr, step)
+        return UpdateResult(loss, nll, int(num_tokens), grad_norm, lr, trouble)
 
-    def add_gradient(self, batch: Batch) -> LossSums:
-        """Forward and backward of one group: adds the gradient of its summed loss."""
+    def add_gradient(self, batch: Batch) -> None:
+        """Forward and backward of one group: adds its summed loss and the gradient of it."""
         self.model.train()
         with torch.autocast(self.device.type, self.dtype, enabled=self.dtype != torch.float32):
             sums = batch_loss(self.model, batch.to(self.device), self.config.label_smoothing)
         torch.autograd.backward(sums.loss)
-        return LossSums(sums.loss.detach(), sums.nll, sums.num_tokens)
-
-    def _average_and_clip(self, num_tokens: int) -> float:
-        """Divide the summed gradient by the update's tokens, clip it, return its norm before."""
-        gradients = [weight.grad for weight in self.weights.values() if weight.grad is not None]
-        torch._foreach_div_(gradients, num_tokens)
-        limit = self.config.clip_norm or _NO_LIMIT
-        return float(torch.nn.utils.clip_grad_norm_(self.weights.values(), limit))
-
-    def _move_average(self, step: int) -> None:
-        """Follow the weights, closely at first, so that the random start is soon forgotten."""
-        if not self.average:
-            return
-        decay = min(self.config.ema, (1 + step) / (10 + step))
-        weights = [weight.detach() for weight in self.weights.values()]
-        torch._foreach_lerp_(list(self.average.values()), weights, 1 - decay)
+        self._sums += _as_row(sums)
 
     def forget_gradient(self) -> None:
-        self.optimizer.zero_grad(set_to_none=True)
+        """Set gradient and sums to 0, in place."""
+        self._gradient.zero_()
 
     def decoding_model(self) -> Transformer:
         """Return a copy of the model with the weights that decode, in evaluation mode."""
-        self.forget_gradient()
         model = copy.deepcopy(self.model).eval().requires_grad_(False)
         for name, weight in model.named_parameters():
             weight.copy_(self.decoding_weights()[name])
         return model
 
-    def decoding_weights(self) -> dict[str, torch.Tensor]:
+    def decoding_weights(self) -> dict[str, Tensor]:
         """Return the weights that validate and decode: the average where there is one."""
         return self.average or {name: weight.detach() for name, weight in self.weights.items()}
+
+    def try_to_add(self, batches: Sequence[Batch]) -> bool:
+        """Put the gradient of the groups into the buffer; return False where memory ran out."""
+        self.forget_gradient()
+        try:
+            for batch in batches:
+                self.add_gradient(batch)
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+        else:
+            return True
+        # Only here, as the exception holds on to what was computed.
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+        return False
+
+    def _make_moments(self) -> None:
+        """Take the memory that Adam needs now, so that trying the largest group tells the truth."""
+        for weight in self.weights.values():
+            self.optimizer.state[weight] = {
+                "step": torch.zeros((), device=self.device),
+                "exp_avg": torch.zeros_like(weight),
+                "exp_avg_sq": torch.zeros_like(weight),
+            }
+
+    def _step(self, lr: float, step: int) -> None:
+        for group in self.optimizer.param_groups:
+            group["lr"] = lr
+        self.optimizer.step()
+        if self.average:
+            # Closely at first, so that the random start is soon forgotten.
+            decay = min(self.config.ema, (1 + step) / (10 + step))
+            weights = [weight.detach() for weight in self.weights.values()]
+            torch._foreach_lerp_(list(self.average.values()), weights, 1 - decay)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Return whether memory, of a GPU or of the machine, is what an operation lacked."""
+    return isinstance(error, torch.OutOfMemoryError | MemoryError) or (
+        "can't allocate memory" in str(error)
+    )
+
+
+def _flat_gradient(weights: list[nn.Parameter]) -> tuple[Tensor, Tensor]:
+    """Let all gradients lie in one fp32 buffer, so that one sum over the ranks does for all.
+
+    Returns the buffer and its end, where loss, negative log-likelihood and number of tokens lie.
+    """
+    sizes = [-(-weight.numel() // _ALIGNMENT) * _ALIGNMENT for weight in weights]
+    gradient = torch.zeros(sum(sizes) + 3, device=weights[0].device)
+    for weight, part in zip(weights, torch.split(gradient[:-3], sizes), strict=True):
+        weight.grad = part[: weight.numel()].view_as(weight)
+    return gradient, gradient[-3:]
+
+
+def _as_row(sums: LossSums) -> Tensor:
+    count = torch.full_like(sums.nll, sums.num_tokens)
+    return torch.stack((sums.loss.detach(), sums.nll, count))

@@ -1,7 +1,8 @@
-"""Loss, perplexity and accuracy on the dev set, teacher-forced."""
+"""Loss, perplexity and accuracy on the dev set, teacher-forced, and scores of real translations."""
 
 from dataclasses import dataclass
 from math import exp
+from typing import NamedTuple
 
 import torch
 from torch.nn import functional as F
@@ -11,9 +12,19 @@ from nmt.model.transformer import Transformer, keep_real
 from nmt.tokens.batches import Batch, make_batch
 from nmt.tokens.store import TokenStore
 from nmt.tokens.vocab import PAD
+from nmt.training.distributed import Ranks
 
 # Above this share of right next pieces, translations below that BLEU say that something leaks.
 _SURE_ACCURACY, _LOW_BLEU = 0.9, 50.0
+
+
+class Translations(NamedTuple):
+    """What greedy translations of the dev set score, and some of them."""
+
+    bleu: float
+    chrf: float
+    samples: list[tuple[str, str, str]]
+    """Source, reference, translation."""
 
 
 @dataclass(frozen=True)
@@ -33,14 +44,21 @@ class DevResult:
 
 
 @torch.no_grad()
-def validate(model: Transformer, store: TokenStore, groups: list[Ints]) -> DevResult:
-    """Return the dev result of a model in evaluation mode, in the precision of its weights."""
+def validate(
+    model: Transformer, store: TokenStore, groups: list[Ints], ranks: Ranks | None = None
+) -> DevResult:
+    """Return the dev result of a model in evaluation mode, in the precision of its weights.
+
+    Each rank measures its part of the groups; all get the result of the whole.
+    """
+    ranks = ranks or Ranks()
     device = next(model.parameters()).device
     total_nll, num_right, num_tokens = 0.0, 0, 0
-    for rows in groups:
+    for rows in groups[ranks.rank :: ranks.size]:
         nll, right, count = _sums(model, make_batch(store, rows).to(device))
         total_nll, num_right, num_tokens = total_nll + nll, num_right + right, num_tokens + count
-    return DevResult(total_nll / num_tokens, num_right / num_tokens)
+    nll, right, count = ranks.gather([total_nll, num_right, num_tokens]).sum(0).tolist()
+    return DevResult(nll / count, right / count)
 
 
 def _sums(model: Transformer, batch: Batch) -> tuple[float, int, int]:

@@ -98,9 +98,55 @@ def test_an_update_without_a_finite_gradient_changes_nothing() -> None:
     before = {name: weight.detach().clone() for name, weight in learner.weights.items()}
     learner.weights["decoder.0.attention.qkv.bias"].register_hook(lambda grad: grad * math.nan)
     result = learner.update([make_batch(SENTENCES)], step=1)
-    assert not result.is_finite
+    assert result.trouble == "the gradient was not finite"
     assert all(torch.equal(learner.weights[name], before[name]) for name in before)
     assert all(torch.equal(learner.average[name], before[name]) for name in before)
+
+
+def test_an_update_that_runs_out_of_memory_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    learner, twin = make_learner(), make_learner()
+    before = {name: weight.detach().clone() for name, weight in learner.weights.items()}
+    project = learner.model.project
+    monkeypatch.setattr(learner.model, "project", lambda _: torch.empty(1 << 60))
+    result = learner.update([make_batch(SENTENCES)], step=1)
+    assert result.trouble == "rank 0 ran out of memory"
+    assert all(torch.equal(learner.weights[name], before[name]) for name in before)
+    monkeypatch.setattr(learner.model, "project", project)
+    assert learner.update([make_batch(SENTENCES)], step=2) == twin.update(
+        [make_batch(SENTENCES)], step=2
+    )
+    assert all(torch.equal(learner.weights[name], twin.weights[name]) for name in before)
+
+
+def test_other_errors_are_not_taken_for_a_lack_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    learner = make_learner()
+    monkeypatch.setattr(learner.model, "project", lambda _: torch.ones(2, 3) @ torch.ones(2, 3))
+    with pytest.raises(RuntimeError, match="cannot be multiplied"):
+        learner.update([make_batch(SENTENCES)], step=1)
+
+
+def test_gradients_lie_in_one_buffer_and_stay_there() -> None:
+    learner = make_learner()
+    places = [weight.grad.data_ptr() for weight in learner.weights.values()]  # type: ignore[union-attr]
+    buffers = {weight.grad.untyped_storage().data_ptr() for weight in learner.weights.values()}  # type: ignore[union-attr]
+    assert len(buffers) == 1
+    for step in (1, 2):
+        learner.update([make_batch(SENTENCES)], step=step)
+    assert places == [weight.grad.data_ptr() for weight in learner.weights.values()]  # type: ignore[union-attr]
+
+
+def test_the_first_update_takes_no_memory_that_the_trial_has_not_seen() -> None:
+    """Adam's moments are there before it, and are what Adam itself would begin with."""
+    learner, twin = make_learner(), make_learner()
+    moments = dict(learner.optimizer.state)
+    assert len(moments) == len(learner.weights)
+    twin.optimizer.state.clear()
+    for step in (1, 2):
+        for each in (learner, twin):
+            each.update([make_batch(SENTENCES)], step=step)
+    assert all(learner.optimizer.state[weight] is moments[weight] for weight in moments)
+    for name, weight in learner.weights.items():
+        assert torch.equal(weight, twin.weights[name])
 
 
 def test_dropout_is_a_function_of_seed_and_step() -> None:
