@@ -56,7 +56,9 @@ class Planner:
         """
         if not len(rows):
             return []
-        order = np.lexsort((self.tgt_lengths[rows] // 2, self.longest[rows]))
+        keys = (self.tgt_lengths[rows] // 2, self.longest[rows])
+        # Numbers of 16 bits are sorted in linear time, which counts with millions of rows.
+        order = np.lexsort([key.astype(np.min_scalar_type(int(key.max()))) for key in keys])
         cuts = cut(self.longest[rows[order]], self.limit)
         return np.split(rows[order], cuts)
 
