@@ -136,6 +136,11 @@ def train(
             f"{folder.path}: has checkpoints, and --no-resume was asked for; give another folder "
             f"with --run, or delete this one."
         )
+    if devices > 1 and chosen.index is not None and not is_worker():
+        raise UserError(
+            f"--devices {devices} takes the first {devices} devices of a kind: name the kind "
+            f"alone, such as --device {chosen.type}."
+        )
     if devices > 1 and not is_worker():
         if chosen.type != "cpu" and devices > count_devices(chosen):
             raise UserError(

@@ -45,6 +45,8 @@ class Ready(NamedTuple):
     statistics: Statistics
     whole: Whole | None
     """The checkpoint to go on from."""
+    overridden: list[str]
+    """What --override admitted."""
 
 
 def make_ready(
@@ -53,15 +55,15 @@ def make_ready(
     """See that the run may go on under the config, and prepare what is missing."""
     clear_partial_checkpoints(run)
     whole = find_whole(run)
+    overridden: list[str] = []
     if whole:
-        for change in check_resume(run.load_config(), config, str(run.path), override):
-            _say(change)
+        overridden = check_resume(run.load_config(), config, str(run.path), override)
     statistics = prepare(config, run, sources)
     if whole:
         if whole.complaint:
             _say(f"warning: {whole.complaint}")
         go_on_from(run, whole)
-    return Ready(statistics, whole)
+    return Ready(statistics, whole, overridden)
 
 
 def train_run(
@@ -105,6 +107,8 @@ def train_run(
 
 def _begin(config: Config, run: RunFolder, sources: Sources, override: Sequence[str]) -> Ready:
     ready = make_ready(config, run, sources, override)
+    for change in ready.overridden:
+        _say(change)
     if not ready.whole or not _is_done(ready.whole.progress, config):
         for line in ready.statistics.describe():
             print(line)
