@@ -110,6 +110,7 @@ class Ranks:
             "GLOO_SOCKET_IFNAME": "lo" if sys.platform == "linux" else "lo0",
             "RANK": str(rank),
             "WORLD_SIZE": str(self._size),
+            "LOCAL_WORLD_SIZE": str(self._size),
         }
 
     def statuses(self, timeout_s: float = 60) -> list[int | None]:

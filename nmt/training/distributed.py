@@ -21,6 +21,7 @@ from torch.distributed.distributed_c10d import PrefixStore, Store, _abort_proces
 from torch.distributed.rendezvous import rendezvous
 
 from nmt.errors import UserError
+from nmt.training.shared_memory import forget_file, is_one_machine, new_file, open_file
 
 T = TypeVar("T")
 
@@ -43,6 +44,7 @@ class Ranks:
         self._store = store
         self._launcher = os.getppid()
         self._num_talks = 0
+        self._shared: Tensor | None = None
 
     @property
     def is_first(self) -> bool:
@@ -74,10 +76,35 @@ class Ranks:
         self._talk(lambda: dist.all_gather_object(values, value))
         return values
 
-    def sum_(self, tensor: Tensor) -> None:
-        """Replace the tensor by its sum over all ranks, the same bits on each."""
-        if self.size > 1:
-            self._talk(lambda: dist.all_reduce(tensor))
+    def new_buffer(self, num_elements: int, device: torch.device) -> Tensor:
+        """Return zeros, fp32, for `sum_`: in memory that the ranks share, where they can.
+
+        gloo takes 25 ms for the 30 MB of a small model between two processes, memory 5 ms.
+        """
+        name = ""
+        if self.size > 1 and device.type == "cpu" and is_one_machine():
+            mine = new_file(self.size * num_elements) if self.is_first else ""
+            name = self.gather_objects(mine)[0]
+        if not name:
+            return torch.zeros(num_elements, device=device)
+        self._shared = open_file(name, self.size * num_elements).view(self.size, num_elements)
+        self.gather([0])
+        if self.is_first:
+            forget_file(name)
+        return self._shared[self.rank]
+
+    def sum_(self, buffer: Tensor) -> None:
+        """Replace a buffer by its sum over all ranks, the same bits on each."""
+        if self.size == 1:
+            return
+        if self._shared is None:
+            self._talk(lambda: dist.all_reduce(buffer))
+            return
+        self.gather([0])  # all have written theirs
+        width = -(-buffer.numel() // self.size)
+        part = self._shared[:, self.rank * width : (self.rank + 1) * width]
+        part.copy_(part.sum(0).expand_as(part))
+        self.gather([0])  # all parts are summed
 
     def first(self, work: Callable[[], T], name: str) -> T | None:
         """Let the first rank work, however long, and return what comes of it; None elsewhere.

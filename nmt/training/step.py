@@ -74,7 +74,7 @@ class Learner:
         self.average = {
             name: weight.detach().clone() for name, weight in self.weights.items() if config.ema
         }
-        self._gradient, self._sums = _flat_gradient(list(self.weights.values()))
+        self._gradient, self._sums = _flat_gradient(list(self.weights.values()), self.ranks)
         self._make_moments()
 
     def update(self, batches: Sequence[Batch], step: int) -> UpdateResult:
@@ -167,13 +167,13 @@ def is_out_of_memory(error: BaseException) -> bool:
     )
 
 
-def _flat_gradient(weights: list[nn.Parameter]) -> tuple[Tensor, Tensor]:
+def _flat_gradient(weights: list[nn.Parameter], ranks: Ranks) -> tuple[Tensor, Tensor]:
     """Let all gradients lie in one fp32 buffer, so that one sum over the ranks does for all.
 
     Returns the buffer and its end, where loss, negative log-likelihood and number of tokens lie.
     """
     sizes = [-(-weight.numel() // _ALIGNMENT) * _ALIGNMENT for weight in weights]
-    gradient = torch.zeros(sum(sizes) + 3, device=weights[0].device)
+    gradient = ranks.new_buffer(sum(sizes) + 3, weights[0].device)
     for weight, part in zip(weights, torch.split(gradient[:-3], sizes), strict=True):
         weight.grad = part[: weight.numel()].view_as(weight)
     return gradient, gradient[-3:]

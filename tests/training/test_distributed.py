@@ -32,6 +32,7 @@ from nmt.training.checkpoint import Progress
 from nmt.training.feed import Feed
 from nmt.training.step import Learner
 
+SHARED = Path("/dev/shm")
 SENTENCES = [[5, 6, STOP], [7, STOP], [*range(4, 12), STOP] * 3, [9, 9, STOP]] * 2
 NO_DROPOUT = {"model.dropout": 0.0}
 ALL_AT_RANDOM = {
@@ -47,8 +48,10 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_prepared(tmp_path_factory.mktemp("task"))
 
 
-def update_on_rank(groups: list[list[int]], folder: Path) -> None:
+def update_on_rank(groups: list[list[int]], folder: Path, *, on_one_machine: bool) -> None:
     """Train on this rank's share of the groups, keep what came of it, and end."""
+    if not on_one_machine:
+        os.environ["LOCAL_WORLD_SIZE"] = "1"
     with distributed.connect(torch.device("cpu"), 1) as ranks:
         torch.manual_seed(0)
         config = ModelConfig(d_model=16, d_ff=32, num_heads=2, num_layers=(2, 2), dropout=0.0)
@@ -63,6 +66,7 @@ def update_on_rank(groups: list[list[int]], folder: Path) -> None:
     raise SystemExit
 
 
+@pytest.mark.parametrize("on_one_machine", [True, False], ids=["shared", "gloo"])
 @pytest.mark.parametrize(
     ("size", "groups"),
     [
@@ -77,19 +81,22 @@ def update_on_rank(groups: list[list[int]], folder: Path) -> None:
     ids=["5+3", "2 ranks", "2x(5|3)", "2 x 2 groups", "2 x 1.5 groups", "4 by rows", "4 with none"],
 )
 def test_however_cut_an_update_is_the_same(
-    size: int, groups: list[list[int]], tmp_path: Path
+    size: int, groups: list[list[int]], on_one_machine: bool, tmp_path: Path
 ) -> None:
+    shared_before = set(SHARED.glob("nmt-*"))
     found = []
     for number, case in ((1, [[*range(8)]]), (size, groups)):
         folder = tmp_path / str(len(found))
         folder.mkdir()
-        run_ranks(folder, number, [], partial(update_on_rank, case, folder))
+        update = partial(update_on_rank, case, folder, on_one_machine=on_one_machine)
+        run_ranks(folder, number, [], update)
         found.append([dict(np.load(folder / f"{rank}.npz")) for rank in range(number)])
     [whole], parts = found
     for part in parts:
         np.testing.assert_allclose(part["told"], whole["told"], rtol=1e-6)
         np.testing.assert_allclose(part["gradient"], whole["gradient"], rtol=0, atol=1e-6)
         assert part["gradient"].tobytes() == parts[0]["gradient"].tobytes()
+    assert set(SHARED.glob("nmt-*")) <= shared_before
     assert whole["told"][3] == sum(map(len, SENTENCES))
     assert float(np.abs(whole["gradient"]).max()) > 1e-2
 

@@ -109,7 +109,7 @@ def test_a_skipped_update_leaves_weights_and_moments_alone(config: Path) -> None
     [
         (
             run_out_of_memory,
-            "rank 1 ran out of memory, as in the two updates before; lower trainin",
+            "rank 1 ran out of memory, as in the two updates before; lower training.device_tokens",
         ),
         (make_nan, "the gradient was not finite, as in the two updates before; lower training.lr"),
     ],
