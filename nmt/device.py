@@ -56,6 +56,20 @@ def choose_dtype(precision: str, device: torch.device) -> torch.dtype:
     return dtypes[precision]
 
 
+def compute_alike(device: torch.device) -> None:
+    """Let a GPU give the same bytes each time, as a run that goes on must be the same run.
+
+    Called before anything is computed on it. Attention of cuDNN is off: it makes a plan for each
+    new shape, which takes a second, and every batch has another one.
+    """
+    if device.type != "cuda":
+        return
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
+    torch.backends.cuda.enable_cudnn_sdp(False)
+
+
 def keep_memory() -> None:
     """Tell glibc to keep what is freed: pages given back to the kernel come back zeroed, slowly.
 

@@ -1,5 +1,7 @@
 """A device that is not there is an error, auto finds one, and bf16 is taken where it is native."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -82,3 +84,18 @@ def test_training_on_auto_says_that_it_is_on_the_cpu(cli: Cli, tmp_path: Path) -
     done = cli("train", write_small(tmp_path), "--device", "auto", cwd=tmp_path)
     assert "on cpu" in done.stdout
     assert (tmp_path / "runs/small/config.yaml").exists()
+
+
+def test_a_gpu_computes_alike() -> None:
+    """The switches alone: whether the bytes are the same is for a machine with a GPU to show."""
+    command = [
+        sys.executable,
+        "-c",
+        "import os, torch, nmt.device as d; d.compute_alike(torch.device('cpu')); "
+        "print(torch.are_deterministic_algorithms_enabled()); "
+        "d.compute_alike(torch.device('cuda')); "
+        "print(torch.are_deterministic_algorithms_enabled(), os.environ['CUBLAS_WORKSPACE_CONFIG'],"
+        " torch.backends.cuda.cudnn_sdp_enabled())",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "False\nTrue :4096:8 False\n"

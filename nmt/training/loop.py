@@ -12,7 +12,7 @@ import torch
 from tqdm import tqdm
 
 from nmt.config import Config
-from nmt.device import choose_device, choose_dtype, keep_memory
+from nmt.device import choose_device, choose_dtype, compute_alike, keep_memory
 from nmt.errors import UserError
 from nmt.lines import write_lines
 from nmt.model.transformer import Transformer, compute_in
@@ -69,6 +69,7 @@ class Trainer:
         keep_memory()
         self.training, self.folder, self.hooks, self.ranks = config.training, run, hooks, ranks
         device = choose_device(self.training.device)
+        compute_alike(device)
         self.dtype = choose_dtype(self.training.precision, device)
         torch.manual_seed(self.training.seed)
         model = Transformer(config.model, src_vocab=len(vocabs.src), tgt_vocab=len(vocabs.tgt))
