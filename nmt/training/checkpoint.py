@@ -48,6 +48,8 @@ class Progress:
     best_step: int = 0
     bad_validations: int = 0
     """Validations since the best one."""
+    device_tokens: int = 0
+    """What of a group a device took at once: the same again rounds in the same way."""
     skipped: int = 0
     """Updates that changed no weight, as memory ran out or the gradient was not finite."""
 

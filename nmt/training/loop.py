@@ -81,6 +81,8 @@ class Trainer:
             self.progress = whole.progress
             restore(whole.folder, self.learner)
         self.feed = Feed(config, run, vocabs, ranks)
+        if not self.training.device_tokens and self.progress.device_tokens:
+            self.feed.device_tokens = self.progress.device_tokens
         self.dev_store = TokenStore(run.dev_store)
         self.dev_groups = dev_groups(self.dev_store, self.training.group_tokens)
         self.stop = StopSignal()
@@ -99,6 +101,7 @@ class Trainer:
         precision = str(self.dtype).removeprefix("torch.")
         share = training.batch_tokens / self.feed.largest_group()[1] / self.ranks.size
         seconds = self._seconds_left(share * fit_largest_group(self.learner, self.feed))
+        self.progress.device_tokens = self.feed.device_tokens
         updates = self.feed.epoch(self.progress.epoch)
         limit = self._max_steps()
         at_most = "" if math.isinf(limit) else f"at most {limit:,} updates, "

@@ -158,6 +158,9 @@ def test_where_memory_is_short_at_the_start_all_ranks_take_less_at_once(config: 
     ours, theirs = ([line["loss"] for line in records(run)] for run in runs)
     assert ours == pytest.approx(theirs, rel=1e-6)
     assert state(runs[1])["skipped"] == 0
+    # Where there is more memory later, the parts stay what they were.
+    more = train(config, runs[1], {"training.max_steps": 7})
+    assert "; 16 at once" in run_ranks(config.parent, 2, more).said()
 
 
 def take_at_most_20() -> None:
