@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,7 @@ def measure_speed(run: Path, num_processes: int, num_updates: int, num_first: in
 
 
 def measure_overhead(run: Path, num_updates: int, num_first: int) -> dict[str, float]:
-    """Train in this process; return the seconds of an update and what parts of it take."""
+    """Train in this process; return what an update and its parts take, medians over updates."""
     torch.set_num_threads(NUM_CORES)
     taken: defaultdict[str, float] = defaultdict(float)
     ends: list[dict[str, float]] = []
@@ -92,12 +93,17 @@ def measure_overhead(run: Path, num_updates: int, num_first: int) -> dict[str, f
     torch.autograd.backward = timed("backward", torch.autograd.backward)
     torch.optim.AdamW.step = last_of_update
     train_run(load_config(CONFIG, SETTINGS), RunFolder(run), Sources.from_environment())
-    first, last = ends[num_first - 1], ends[-1]
-    seconds = {name: (last[name] - first[name]) / (num_updates - num_first) for name in last}
-    parts = seconds["forward_and_loss"] + seconds["backward"] + seconds["optimizer_step"]
+    updates = [
+        {name: (end[name] - before[name]) * 1000 for name in end}
+        for before, end in pairwise(ends[num_first - 1 :])
+    ]
+    shares = [
+        1 - (each["forward_and_loss"] + each["backward"] + each["optimizer_step"]) / each["update"]
+        for each in updates
+    ]
     return {
-        **{f"{name}_ms": round(1000 * value, 3) for name, value in seconds.items()},
-        "overhead_share": round(1 - parts / seconds["update"], 4),
+        **{f"{name}_ms": round(statistics.median(u[name] for u in updates), 3) for name in ends[0]},
+        "overhead_share": round(statistics.median(shares), 4),
     }
 
 
