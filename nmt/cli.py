@@ -117,7 +117,7 @@ def train(
     """Train a model; prepare what is missing and go on from the last checkpoint, if any."""
     from nmt.config import load_config
     from nmt.data.sources.corpora import Sources
-    from nmt.device import choose_device, count_devices
+    from nmt.device import check_number, choose_device
     from nmt.launch import is_worker, launch
     from nmt.run_folder import RunFolder
     from nmt.train import make_ready, train_run
@@ -136,17 +136,8 @@ def train(
             f"{folder.path}: has checkpoints, and --no-resume was asked for; give another folder "
             f"with --run, or delete this one."
         )
-    if devices > 1 and chosen.index is not None and not is_worker():
-        raise UserError(
-            f"--devices {devices} takes the first {devices} devices of a kind: name the kind "
-            f"alone, such as --device {chosen.type}."
-        )
     if devices > 1 and not is_worker():
-        if chosen.type != "cpu" and devices > count_devices(chosen):
-            raise UserError(
-                f"--devices {devices}: this machine has {count_devices(chosen)} {chosen.type} "
-                f"devices; take at most so many."
-            )
+        check_number(devices, chosen)
         make_ready(loaded, folder, sources, override or [])
         raise typer.Exit(launch(sys.argv[1:], devices))
     with connect(chosen, loaded.training.rank_timeout_minutes) as ranks:

@@ -46,6 +46,20 @@ def count_devices(device: torch.device) -> int:
     return int(torch.backends.mps.is_available()) if device.type == "mps" else 1
 
 
+def check_number(devices: int, chosen: torch.device) -> None:
+    """Raise UserError where so many processes cannot have a device of the chosen kind each."""
+    if chosen.index is not None:
+        raise UserError(
+            f"--devices {devices} takes the first {devices} devices of a kind: name the kind "
+            f"alone, such as --device {chosen.type}."
+        )
+    if chosen.type != "cpu" and devices > count_devices(chosen):
+        raise UserError(
+            f"--devices {devices}: this machine has {count_devices(chosen)} {chosen.type} "
+            f"devices; take at most so many."
+        )
+
+
 def choose_dtype(precision: str, device: torch.device) -> torch.dtype:
     """Return what matrix products compute in: auto is bf16 where the device does it natively."""
     if precision == "auto":

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from types import FrameType
 from typing import IO
 
-from torch._C._distributed_c10d import TCPStore
+import torch.distributed as dist
 
 from nmt.tasks import count_workers
 
@@ -35,7 +35,7 @@ def launch(arguments: Sequence[str], num_processes: int) -> int:
     is returned: 128 + signal where one killed it.
     """
     # The store is kept here, so that no port has to be guessed.
-    store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)  # type: ignore[attr-defined]
     environment = {
         "GLOO_SOCKET_IFNAME": "lo" if sys.platform == "linux" else "lo0",
         "OMP_NUM_THREADS": str(max(1, count_workers() // num_processes)),

@@ -9,7 +9,7 @@ import torch
 from conftest import Cli
 from prepared import write_small
 
-from nmt.device import choose_device, choose_dtype, keep_memory
+from nmt.device import check_number, choose_device, choose_dtype, keep_memory
 from nmt.errors import UserError
 
 NO_GPU = not torch.cuda.is_available() and not torch.backends.mps.is_available()
@@ -99,3 +99,9 @@ def test_a_gpu_computes_alike() -> None:
     ]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == "False\nTrue :4096:8 False\n"
+
+
+def test_several_processes_take_a_kind_of_device() -> None:
+    check_number(9, torch.device("cpu"))
+    with pytest.raises(UserError, match="name the kind alone, such as --device cpu"):
+        check_number(2, torch.device("cpu:0"))

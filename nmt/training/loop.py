@@ -99,8 +99,8 @@ class Trainer:
         training = self.training
         num_parameters = sum(weight.numel() for weight in self.learner.weights.values())
         precision = str(self.dtype).removeprefix("torch.")
-        share = training.batch_tokens / self.feed.largest_group()[1] / self.ranks.size
-        seconds = self._seconds_left(share * fit_largest_group(self.learner, self.feed))
+        seconds_per_token = fit_largest_group(self.learner, self.feed)
+        seconds = self._seconds_left(seconds_per_token * training.batch_tokens / self.ranks.size)
         self.progress.device_tokens = self.feed.device_tokens
         updates = self.feed.epoch(self.progress.epoch)
         limit = self._max_steps()

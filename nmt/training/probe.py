@@ -8,7 +8,7 @@ from nmt.training.step import Learner
 
 
 def fit_largest_group(learner: Learner, feed: Feed) -> float:
-    """Train on the largest group twice without learning; return the seconds that all of it took.
+    """Train on the largest group twice without learning; return the seconds a padded token took.
 
     Where memory does not suffice, on any rank, all take less at once. The second time counts, as
     the first one fetches memory.
@@ -21,7 +21,7 @@ def fit_largest_group(learner: Learner, feed: Feed) -> float:
         elapsed_s = time.monotonic() - start
         learner.forget_gradient()
         if learner.ranks.gather([is_enough]).all():
-            return elapsed_s
+            return elapsed_s / padded_size
         if len(batches[0].src_BS) == 1:
             raise UserError(
                 f"a single pair of {padded_size:,} tokens needs more memory than "
