@@ -23,7 +23,7 @@ check: $(READY)  ## Check format, lint and types
 	$(BIN)/mypy
 
 test: $(READY)  ## Run the default tests (a few minutes on two cores)
-	$(BIN)/python -m pytest -m 'not slow'
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m 'not slow' -n auto --maxprocesses 8 --dist worksteal
 
 test-slow: $(READY)  ## Run the slow tests
 	$(BIN)/python -m pytest -m slow

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from tiny import copy, write_task
 
-# Tests must find no corpus by accident: the mirror is handed to those alone that ask for it.
-_MIRROR = os.environ.pop("NMT_MIRROR", "")
+_MIRROR = os.environ.get("NMT_MIRROR", "")
 
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -25,8 +24,9 @@ def mirror() -> Path:
 
 @pytest.fixture(autouse=True, scope="session")
 def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """No test reads or fills the user's cache, and none waits for a hub."""
+    """No test fills the user's cache, waits for a hub, or finds the mirror without asking for it."""
     patch = pytest.MonkeyPatch()
+    patch.delenv("NMT_MIRROR", raising=False)
     patch.setenv("NMT_CACHE", str(tmp_path_factory.mktemp("cache")))
     patch.setenv("HF_HUB_OFFLINE", "1")
     yield
