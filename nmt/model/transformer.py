@@ -11,7 +11,6 @@ import torch
 from torch import Tensor, nn
 
 from nmt.config import ModelConfig
-from nmt.model.attention import Linear
 from nmt.model.dropout import Dropout
 from nmt.model.layers import DecoderLayer, EncoderLayer
 from nmt.model.positions import LearnedPositions, SinusoidalPositions
@@ -39,7 +38,7 @@ class Transformer(nn.Module):
         self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(num_decoder))
         self.encoder_norm = _final_norm(config)
         self.decoder_norm = _final_norm(config)
-        self.output = Linear(config.d_model, tgt_vocab, bias=False)
+        self.output = nn.Linear(config.d_model, tgt_vocab, bias=False)
         self._initialise()
         if config.tie != "none":
             self.output.weight = self.tgt_embedding.weight
@@ -63,10 +62,9 @@ class Transformer(nn.Module):
 
     def decode(self, tgt_in_BT: Tensor, memory_BSD: Tensor, keep_B11S: Tensor) -> Tensor:
         """Return the decoder's output at every position, teacher-forced, shape BTD."""
-        keep_11TT = keep_past(tgt_in_BT.shape[1], tgt_in_BT.device)
         x_BTD = self._embed(self.tgt_embedding, self.tgt_positions, tgt_in_BT, first=0)
         for layer in self.decoder:
-            x_BTD = layer(x_BTD, keep_11TT, memory_BSD, keep_B11S)
+            x_BTD = layer(x_BTD, memory_BSD, keep_B11S)
         return self.decoder_norm(x_BTD)
 
     def project(self, hidden: Tensor) -> Tensor:
@@ -102,7 +100,7 @@ class Transformer(nn.Module):
         """Embeddings times sqrt(d_model) plus positions, with dropout (Vaswani 2017, 3.4, 5.4)."""
         scaled_BTD = embedding(ids_BT) * math.sqrt(self.config.d_model)
         places_TD = positions(ids_BT.shape[1], first, ids_BT.device)
-        return self.dropout(scaled_BTD + places_TD)
+        return self.dropout((scaled_BTD + places_TD).to(self.output.weight.dtype))
 
     def _initialise(self) -> None:
         """Xavier for every matrix; embeddings so that their scaled entries have variance 1."""
@@ -120,21 +118,14 @@ def keep_real(ids_BS: Tensor) -> Tensor:
     return (ids_BS != PAD)[:, None, None, :]
 
 
-def keep_past(num_positions: int, device: torch.device) -> Tensor:
-    """Return True where a position may look: at itself and before, never after it, shape 11TT.
-
-    Padding needs no mask here: it stands at the end, so that no real position sees it.
-    """
-    return torch.ones(1, 1, num_positions, num_positions, dtype=torch.bool, device=device).tril()
-
-
 def compute_in(model: Transformer, dtype: torch.dtype) -> Transformer:
-    """Turn the weights of linear maps to `dtype`, for decoding; embeddings and norms stay fp32."""
+    """Let all but the embeddings compute in `dtype`: their weights become copies in it."""
     for module in model.modules():
-        if isinstance(module, Linear) and module.weight.dtype != dtype:
-            module.weight = nn.Parameter(module.weight.detach().to(dtype), requires_grad=False)
-            if module.bias is not None:
-                module.bias = nn.Parameter(module.bias.detach().to(dtype), requires_grad=False)
+        if isinstance(module, nn.Linear | nn.LayerNorm):
+            for name, weight in module.named_parameters(recurse=False):
+                if weight.dtype != dtype:
+                    copied = nn.Parameter(weight.detach().to(dtype), weight.requires_grad)
+                    setattr(module, name, copied)
     return model
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from nmt.config import TrainingConfig
-from nmt.model.transformer import Transformer
+from nmt.model.transformer import Transformer, compute_in
 from nmt.tokens.batches import Batch
 from nmt.training.distributed import Ranks
 from nmt.training.loss import LossSums, batch_loss
@@ -58,6 +58,14 @@ class Learner:
         self.dtype = dtype
         self.ranks = ranks or Ranks()
         self.weights = dict(model.named_parameters())
+        """What is trained, in fp32; the model computes with copies where it does so in bf16."""
+        self._owners = dict(model.named_parameters(remove_duplicate=False))
+        computing = compute_in(model, dtype).named_parameters(remove_duplicate=False)
+        self._copies = [
+            (weight, self._owners[name])
+            for name, weight in computing
+            if weight is not self._owners[name]
+        ]
         self.device = next(model.parameters()).device
         matrices = [weight for weight in self.weights.values() if weight.dim() > 1]
         vectors = [weight for weight in self.weights.values() if weight.dim() < 2]
@@ -104,20 +112,27 @@ class Learner:
     def add_gradient(self, batch: Batch) -> None:
         """Forward and backward of one group: adds its summed loss and the gradient of it."""
         self.model.train()
-        with torch.autocast(self.device.type, self.dtype, enabled=self.dtype != torch.float32):
-            sums = batch_loss(self.model, batch.to(self.device), self.config.label_smoothing)
+        sums = batch_loss(self.model, batch.to(self.device), self.config.label_smoothing)
         torch.autograd.backward(sums.loss)
+        for copied, weight in self._copies:
+            assert copied.grad is not None and weight.grad is not None
+            weight.grad += copied.grad
+            copied.grad = None
         self._sums += _as_row(sums)
 
     def forget_gradient(self) -> None:
         """Set gradient and sums to 0, in place."""
         self._gradient.zero_()
+        for copied, _ in self._copies:  # one that ran out of memory on its way
+            copied.grad = None
 
     def decoding_model(self) -> Transformer:
         """Return a copy of the model with the weights that decode, in evaluation mode."""
+        weights = self.decoding_weights()
+        of_owner = {owner: weights[name] for name, owner in self.weights.items()}
         model = copy.deepcopy(self.model).eval().requires_grad_(False)
-        for name, weight in model.named_parameters():
-            weight.copy_(self.decoding_weights()[name])
+        for name, weight in model.named_parameters(remove_duplicate=False):
+            weight.copy_(of_owner[self._owners[name]])
         return model
 
     def decoding_weights(self) -> dict[str, Tensor]:
@@ -127,6 +142,7 @@ class Learner:
     def try_to_add(self, batches: Sequence[Batch]) -> bool:
         """Put the gradient of the groups into the buffer; return False where memory ran out."""
         self.forget_gradient()
+        self._renew_copies()
         try:
             for batch in batches:
                 self.add_gradient(batch)
@@ -139,6 +155,12 @@ class Learner:
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
         return False
+
+    @torch.no_grad()
+    def _renew_copies(self) -> None:
+        """Round the weights to what the model computes in."""
+        for copied, weight in self._copies:
+            copied.copy_(weight)
 
     def _make_moments(self) -> None:
         """Take the memory that Adam needs now, so that trying the largest group tells the truth."""

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from nmt.model.attention import attend, merge_heads, split_heads
-from nmt.model.transformer import keep_past, keep_real
+from nmt.model.attention import attend, keep_past, merge_heads, multi_head, split_heads
+from nmt.model.transformer import keep_real
 from nmt.tokens.vocab import PAD
 
 
@@ -34,7 +34,7 @@ def test_scale_is_inside_the_exponent() -> None:
 def test_equals_the_attention_of_torch(mask: str) -> None:
     qkv = random_qkv(num_queries=4, num_memory=4)
     ids_BS = torch.tensor([[9, 9, 9, PAD], [9, 9, PAD, PAD]])
-    keep = {"none": None, "padding": keep_real(ids_BS), "causal": keep_past(4, torch.device("cpu"))}
+    keep = {"none": None, "padding": keep_real(ids_BS), "causal": keep_past(4)}
     ours = attend(*qkv, keep[mask])
     theirs = F.scaled_dot_product_attention(*qkv, attn_mask=keep[mask])
     torch.testing.assert_close(ours, theirs, atol=1e-6, rtol=1e-5)
@@ -42,6 +42,33 @@ def test_equals_the_attention_of_torch(mask: str) -> None:
     our_gradients = torch.autograd.grad((ours * weight).sum(), qkv)
     their_gradients = torch.autograd.grad((theirs * weight).sum(), qkv)
     torch.testing.assert_close(our_gradients, their_gradients, atol=1e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize("mask", ["padding", "causal"])
+@pytest.mark.parametrize("num_memory", [4, 17])
+def test_heads_with_a_gradient_by_hand_equal_those_of_autograd(num_memory: int, mask: str) -> None:
+    torch.manual_seed(2)
+    num_queries = num_memory if mask == "causal" else 6
+    q_BTD = torch.randn(2, num_queries, 12, dtype=torch.float64, requires_grad=True)
+    kv_BM2D = torch.randn(2, num_memory, 24, dtype=torch.float64, requires_grad=True)
+    keep_B11M = (torch.arange(num_memory) < torch.tensor([[3], [num_memory]]))[:, None, None]
+    ours = multi_head(q_BTD, kv_BM2D, None if mask == "causal" else keep_B11M, 3)
+    heads = (split_heads(x, 3) for x in (q_BTD, *kv_BM2D.chunk(2, dim=-1)))
+    twin = merge_heads(attend(*heads, keep_past(num_memory) if mask == "causal" else keep_B11M))
+    torch.testing.assert_close(ours, twin, atol=1e-6, rtol=1e-5)
+    weight = torch.randn_like(ours)
+    actual = torch.autograd.grad((ours * weight).sum(), (q_BTD, kv_BM2D))
+    expected = torch.autograd.grad((twin * weight).sum(), (q_BTD, kv_BM2D))
+    torch.testing.assert_close(actual, expected, atol=1e-5, rtol=1e-5)
+
+
+def test_huge_scores_keep_their_gradient_finite() -> None:
+    q_BTD = torch.full((1, 2, 4), 1e3, requires_grad=True)
+    kv_BT2D = torch.cat((torch.full((1, 2, 4), -1e3), torch.ones(1, 2, 4)), dim=-1)
+    kv_BT2D[:, 0] = 1e3
+    attended = multi_head(q_BTD, kv_BT2D, None, 2)
+    assert attended[0, 1].tolist() == [1e3] * 4
+    assert torch.autograd.grad(attended.sum(), q_BTD)[0].isfinite().all()
 
 
 def test_true_means_may_look() -> None:
@@ -53,7 +80,7 @@ def test_true_means_may_look() -> None:
 
 def test_first_position_sees_itself_alone() -> None:
     q_BHQK, k_BHMK, v_BHMK = random_qkv(num_queries=4, num_memory=4)
-    attended = attend(q_BHQK, k_BHMK, v_BHMK, keep_past(4, torch.device("cpu")))
+    attended = attend(q_BHQK, k_BHMK, v_BHMK, keep_past(4))
     torch.testing.assert_close(attended[:, :, 0], v_BHMK[:, :, 0])
 
 
@@ -75,7 +102,7 @@ def test_heads_are_consecutive_columns_and_come_back() -> None:
 
 
 def test_masks_are_bool_and_say_where_to_look() -> None:
-    past = keep_past(3, torch.device("cpu"))
+    past = keep_past(3)
     assert past.dtype == torch.bool
     assert past[0, 0].tolist() == [[True, False, False], [True, True, False], [True, True, True]]
     real = keep_real(torch.tensor([[5, 2, PAD], [5, 6, 2]]))
