@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from conftest import Cli
 from ranks import ENDLESS, new_run, run_ranks, state, train, write_prepared
 from safetensors.torch import load_file
@@ -111,7 +112,14 @@ def test_a_changed_key_is_refused_on_resume_with_both_values(cli: Cli, tmp_path:
         refused = cli("train", config, "--run", run, *changed, status=2)
         assert f"{key} was {old}, is {value}" in refused.stderr
     assert weights(run) == before
-    cli("train", config, "--run", run, *settings("training.max_steps=4", "training.log_every=2"))
+    refused = cli("train", config, "--run", run, *settings(), "--no-resume", status=2)
+    assert "has checkpoints, and --no-resume was asked for" in refused.stderr
+    assert weights(run) == before
+    changed = settings("training.max_steps=4", "training.log_every=2", "training.lr=0.1")
+    went_on = cli("train", config, "--run", run, *changed, "--override", "training.lr")
+    assert "training.lr was 0.006, is 0.1, as --override says" in went_on.stderr
+    assert "going on from update 2" in went_on.stdout
+    assert metrics(run, "train")[-1]["lr"] == pytest.approx(0.1 * 4 / 100)
 
 
 def test_a_pair_that_fits_in_no_group_is_named_before_the_first_update(
@@ -223,6 +231,20 @@ def test_time_ends_a_training_and_counts_all_its_sessions(prepared: Path) -> Non
     elapsed = [line["elapsed_s"] for line in metrics(run, "train")]
     assert elapsed == sorted(elapsed)
     assert elapsed[-2] - 0.001 < limit_s <= elapsed[-1] + 0.001
+
+
+def test_a_run_begins_with_the_weights_and_pieces_of_another(prepared: Path) -> None:
+    """On both ranks; at a rate that all but leaves them alone."""
+    other, run = new_run(prepared, "other"), prepared.parent / "tuned"
+    run_ranks(prepared.parent, 1, train(prepared, other, {"training.max_steps": 8}))
+    keys = {"training.init_from": other, "training.max_steps": 2, "training.lr": 1e-9}
+    run_ranks(prepared.parent, 2, train(prepared, run, keys))
+    assert (run / "vocab.model").read_bytes() == (other / "vocab.model").read_bytes()
+    ours, theirs = (load_file(each / "checkpoints/best/model.safetensors") for each in (run, other))
+    assert ours.keys() == theirs.keys()
+    for name, tensor in ours.items():
+        torch.testing.assert_close(tensor, theirs[name], atol=1e-6, rtol=0)
+    assert metrics(run, "dev")[0]["loss"] == pytest.approx(metrics(other, "dev")[0]["loss"])
 
 
 @pytest.mark.parametrize(
