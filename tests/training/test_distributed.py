@@ -57,10 +57,13 @@ def update_on_rank(groups: list[list[int]], folder: Path, *, on_one_machine: boo
         config = ModelConfig(d_model=16, d_ff=32, num_heads=2, num_layers=(2, 2), dropout=0.0)
         model = Transformer(config, src_vocab=12, tgt_vocab=12)
         learner = Learner(model, TrainingConfig(clip_norm=0.0), torch.float32, ranks)
+        sum_, summed = ranks.sum_, []
+        ranks.sum_ = lambda buffer: (summed.append(buffer.dtype), sum_(buffer))  # type: ignore[assignment, func-returns-value]
         mine = share([np.array(rows) for rows in groups], ranks.rank, ranks.size)
         batches = [pad([SENTENCES[row] for row in rows]) for rows in mine]
         result = learner.update([Batch(batch, *shift(batch)) for batch in batches], step=1)
         gradient = torch.cat([w.grad.flatten() for w in learner.weights.values()])  # type: ignore[union-attr]
+        assert summed == [torch.float32]  # once an update, whatever the groups
         told = [result.mean_loss, result.ppl, result.grad_norm, result.num_tokens]
         np.savez(folder / f"{ranks.rank}.npz", gradient=gradient, told=told)
     raise SystemExit

@@ -60,6 +60,19 @@ def test_adam_is_set_as_in_the_paper() -> None:
     assert (group["betas"], group["eps"], group["weight_decay"]) == ((0.9, 0.98), 1e-9, 0)
 
 
+def test_weight_decay_is_decoupled_and_for_matrices_alone() -> None:
+    """Each matrix shrinks by lr * weight_decay, whatever its gradient and Adam's moments are."""
+    plain, decayed = make_learner(lr=0.1), make_learner(lr=0.1, weight_decay=0.5)
+    before = {name: weight.detach().clone() for name, weight in plain.weights.items()}
+    for learner in (plain, decayed):
+        lr = learner.update([make_batch(SENTENCES)], step=4000).lr
+    assert lr == 0.1
+    for name, weight in decayed.weights.items():
+        shrunk = lr * 0.5 * before[name] if weight.dim() > 1 else 0.0
+        expected = plain.weights[name].detach() - shrunk
+        torch.testing.assert_close(weight.detach(), expected, atol=1e-6, rtol=1e-5)
+
+
 def test_the_rate_of_the_update_is_used() -> None:
     learner = make_learner(lr=0.5, warmup_steps=100)
     before = {name: weight.detach().clone() for name, weight in learner.weights.items()}
