@@ -160,15 +160,15 @@ def make_table(watch: Watch, num_pieces: int, wall_us: float) -> dict[str, Any]:
 def show(tables: dict[str, Any]) -> None:
     """Print the tables of one size, a column pair a label."""
     labels = list(tables)
-    print(f"{'':24}" + "".join(f"{label + ', ms':>16}{'share':>8}" for label in labels))
+    print(f"{'':42}" + "".join(f"{label + ', ms':>16}{'share':>8}" for label in labels))
     for kind in KINDS:
         cells = (tables[label]["kinds"][kind] for label in labels)
-        print(f"{kind:24}" + "".join(f"{cell['ms']:16.1f}{cell['share']:8.1%}" for cell in cells))
+        print(f"{kind:42}" + "".join(f"{cell['ms']:16.1f}{cell['share']:8.1%}" for cell in cells))
     for part in ("without_profiler", "profiled"):
         for name in tables[labels[0]][part]:
             cells = (tables[label][part][name] for label in labels)
             row = "".join(f"{cell:16,}{'':8}" for cell in cells)
-            print(f"{name + ', ' + part:42}{row[18:]}")
+            print(f"{name + ', ' + part:42}{row}")
 
 
 def main() -> None:
