@@ -264,6 +264,7 @@ def sockeye_arguments(size: Size, pieces: Pieces, out: Path) -> list[str]:
         "--learning-rate-scheduler-type": "none",
         "--gradient-clipping-type": "none",
         "--checkpoint-interval": NEVER,
+        "--max-updates": NEVER,
         "--decode-and-evaluate": 0,
     }
     flags = ["--shared-vocab", "--use-cpu"]
