@@ -11,7 +11,7 @@ from nmt.errors import UserError
 
 # The options of glibc's mallopt, from malloc.h.
 _M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_MAX = -1, -2, -4
-_KEPT_BYTES = (1 << 31) - 1
+_KEPT_BYTES = 1 << 30
 
 
 def choose_device(name: str) -> torch.device:
