@@ -24,6 +24,15 @@ class Batch(NamedTuple):
     """The start token, then the target without its stop token."""
     tgt_out_BT: Tensor
     """What is to be predicted: the target with its stop token."""
+    real_N: Tensor
+    """Where tgt_out is no padding, as places in its flattened cells; in order.
+
+    Made with the batch: found on a GPU, the host would have to wait for how many they are.
+    """
+
+    def pin(self) -> "Batch":
+        """Return it in memory from which a GPU can fetch it while the host goes on."""
+        return Batch(*(ids.pin_memory() for ids in self))
 
     def to(self, device: torch.device) -> "Batch":
         return Batch(*(ids.to(device, non_blocking=True) for ids in self))
@@ -101,10 +110,14 @@ def make_batch(store: TokenStore, rows: Ints) -> Batch:
     )
 
 
-def shift(tgt_BT: Tensor) -> tuple[Tensor, Tensor]:
-    """Return what the decoder reads and what it must say: `[7, 8, 2]` is read as `[1, 7, 8]`."""
+def shift(tgt_BT: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return what the decoder reads, what it must say, and where that is no padding.
+
+    `[[7, 2, 3], [8, 9, 2]]` is read as `[[1, 7, 2], [1, 8, 9]]` and real in 0, 1, 3, 4, 5.
+    """
     start_B1 = torch.full_like(tgt_BT[:, :1], START)
-    return torch.cat((start_B1, tgt_BT[:, :-1]), dim=1), tgt_BT
+    real_N = torch.from_numpy(np.flatnonzero(tgt_BT.numpy() != PAD))
+    return torch.cat((start_B1, tgt_BT[:, :-1]), dim=1), tgt_BT, real_N
 
 
 def pad(rows: list[list[int]]) -> Tensor:

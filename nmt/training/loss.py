@@ -8,7 +8,6 @@ from torch.autograd.function import once_differentiable
 
 from nmt.model.transformer import Transformer, keep_real
 from nmt.tokens.batches import Batch
-from nmt.tokens.vocab import PAD
 
 _SMALLEST = torch.finfo(torch.float32).tiny
 
@@ -76,9 +75,7 @@ def batch_loss(model: Transformer, batch: Batch, smoothing: float) -> LossSums:
     keep_B11S = keep_real(batch.src_BS)
     memory_BSD = model.encode(batch.src_BS, keep_B11S)
     hidden_BTD = model.decode(batch.tgt_in_BT, memory_BSD, keep_B11S)
-    is_real_BT = batch.tgt_out_BT != PAD
-    tgt_N = batch.tgt_out_BT[is_real_BT]
-    weight_VD = model.output.weight
-    return LossSums(
-        *smoothed_cross_entropy(hidden_BTD[is_real_BT], weight_VD, tgt_N, smoothing), len(tgt_N)
-    )
+    hidden_ND = hidden_BTD.flatten(0, 1)[batch.real_N]
+    tgt_N = batch.tgt_out_BT.flatten()[batch.real_N]
+    sums = smoothed_cross_entropy(hidden_ND, model.output.weight, tgt_N, smoothing)
+    return LossSums(*sums, len(tgt_N))
