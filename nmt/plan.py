@@ -109,12 +109,15 @@ def _throwaway(config: Config, run: RunFolder) -> tuple[Learner, Feed]:
     torch.manual_seed(config.training.seed)
     model = Transformer(config.model, src_vocab=len(vocabs.src), tgt_vocab=len(vocabs.tgt))
     dtype = choose_dtype(config.training.precision, device)
-    return Learner(model.to(device), config.training, dtype), Feed(config, run, vocabs)
+    feed = Feed(config, run, vocabs)
+    if device.type == "cuda":
+        feed.work_ahead()
+    return Learner(model.to(device), config.training, dtype), feed
 
 
 def _count_places(batches: list[Batch], measured: Measured) -> None:
-    for src_BS, _, tgt_BT in batches:
-        for ids in (src_BS, tgt_BT):
+    for batch in batches:
+        for ids in (batch.src_BS, batch.tgt_out_BT):
             measured.places += ids.numel()
             measured.real_places += int((ids != PAD).sum())
 

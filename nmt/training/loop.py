@@ -81,6 +81,8 @@ class Trainer:
             self.progress = whole.progress
             restore(whole.folder, self.learner)
         self.feed = Feed(config, run, vocabs, ranks)
+        if device.type == "cuda":
+            self.feed.work_ahead()
         if not self.training.device_tokens and self.progress.device_tokens:
             self.feed.device_tokens = self.progress.device_tokens
         self.dev_store = TokenStore(run.dev_store)
