@@ -18,7 +18,6 @@ from nmt.training.ahead import Ahead
 from nmt.training.checkpoint import Progress
 from nmt.training.distributed import Ranks
 
-
 Place = tuple[int, int]
 """Epoch, and updates done of it."""
 

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from nmt.config import TrainingConfig
 from nmt.model.transformer import Transformer, compute_in
 from nmt.tokens.batches import Batch
+from nmt.training.compiled import compile_layers
 from nmt.training.distributed import Ranks
 from nmt.training.loss import LossSums, batch_loss
 from nmt.training.schedule import learning_rate
@@ -67,6 +68,8 @@ class Learner:
             if weight is not self._owners[name]
         ]
         self.device = next(model.parameters()).device
+        if config.compile:
+            compile_layers(model)
         matrices = [weight for weight in self.weights.values() if weight.dim() > 1]
         vectors = [weight for weight in self.weights.values() if weight.dim() < 2]
         self.optimizer = torch.optim.AdamW(
