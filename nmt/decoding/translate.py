@@ -13,7 +13,7 @@ from torch.nn.utils.rnn import pad_sequence
 from nmt.config import DecodingConfig
 from nmt.decoding.lanes import open_lanes
 from nmt.decoding.search import Hypothesis, beam_search, greedy
-from nmt.device import choose_device, choose_dtype
+from nmt.device import choose_device, choose_dtype, give_back_memory
 from nmt.errors import UserError
 from nmt.lines import normalise
 from nmt.model.blank import without_weights
@@ -187,6 +187,7 @@ class Translator:
             return
         with open_lanes(self._device) as lanes:
             yield from lanes.map(lambda batch: self.search(batch, options, num_best), batches)
+        give_back_memory()
 
     @torch.inference_mode()
     def search(
