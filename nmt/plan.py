@@ -16,10 +16,10 @@ from nmt.data.sources.corpora import Sources
 from nmt.device import choose_device, choose_dtype, compute_alike, keep_memory
 from nmt.errors import UserError
 from nmt.model.transformer import Transformer
-from nmt.prepare import load_vocabs, prepare
+from nmt.prepare import prepare
 from nmt.run_folder import RunFolder
 from nmt.tokens.batches import Batch
-from nmt.tokens.vocab import PAD
+from nmt.tokens.vocab import PAD, load_vocabs
 from nmt.training.advice import Outlook, advise
 from nmt.training.checkpoint import Progress
 from nmt.training.display import duration, table

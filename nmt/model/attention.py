@@ -119,12 +119,6 @@ class SelfAttention(nn.Module):
         q_BTD, kv_BT2D = self.qkv(x_BTD).split((d_model, 2 * d_model), dim=-1)
         return self.out(multi_head(q_BTD, kv_BT2D, keep_B11T, self.num_heads))
 
-    def project(self, x_BTD: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return queries, keys and values, each BHTK."""
-        q_BTD, k_BTD, v_BTD = self.qkv(x_BTD).chunk(3, dim=-1)
-        heads = self.num_heads
-        return split_heads(q_BTD, heads), split_heads(k_BTD, heads), split_heads(v_BTD, heads)
-
 
 class CrossAttention(nn.Module):
     """Multi-head attention of the decoder over the memory (Vaswani 2017, 3.2.3)."""
@@ -138,13 +132,3 @@ class CrossAttention(nn.Module):
 
     def forward(self, x_BTD: Tensor, memory_BSD: Tensor, keep_B11S: Tensor) -> Tensor:
         return self.out(multi_head(self.q(x_BTD), self.kv(memory_BSD), keep_B11S, self.num_heads))
-
-    def look(self, x_BTD: Tensor, k_BHSK: Tensor, v_BHSK: Tensor, keep_B11S: Tensor) -> Tensor:
-        """The same over keys and values that `project` made before."""
-        q_BHTK = split_heads(self.q(x_BTD), self.num_heads)
-        return self.out(merge_heads(attend(q_BHTK, k_BHSK, v_BHSK, keep_B11S)))
-
-    def project(self, memory_BSD: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the keys and values of the memory, each BHSK."""
-        k_BSD, v_BSD = self.kv(memory_BSD).chunk(2, dim=-1)
-        return split_heads(k_BSD, self.num_heads), split_heads(v_BSD, self.num_heads)

@@ -4,6 +4,7 @@ import copy
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -66,6 +67,8 @@ class Learner:
             for name, weight in computing
             if weight is not self._owners[name]
         ]
+        for copied, weight in self._copies:
+            copied.register_post_accumulate_grad_hook(partial(_hand_over, weight))
         self.device = next(model.parameters()).device
         matrices = [weight for weight in self.weights.values() if weight.dim() > 1]
         vectors = [weight for weight in self.weights.values() if weight.dim() < 2]
@@ -114,17 +117,11 @@ class Learner:
         self.model.train()
         sums = batch_loss(self.model, batch.to(self.device), self.config.label_smoothing)
         torch.autograd.backward(sums.loss)
-        for copied, weight in self._copies:
-            assert copied.grad is not None and weight.grad is not None
-            weight.grad += copied.grad
-            copied.grad = None
         self._sums += _as_row(sums)
 
     def forget_gradient(self) -> None:
         """Set gradient and sums to 0, in place."""
         self._gradient.zero_()
-        for copied, _ in self._copies:  # one that ran out of memory on its way
-            copied.grad = None
 
     def decoding_model(self) -> Transformer:
         """Return a copy of the model with the weights that decode, in evaluation mode."""
@@ -180,6 +177,14 @@ class Learner:
             decay = min(self.config.ema, (1 + step) / (10 + step))
             weights = [weight.detach() for weight in self.weights.values()]
             torch._foreach_lerp_(list(self.average.values()), weights, 1 - decay)
+
+
+@torch.no_grad()
+def _hand_over(weight: Tensor, copied: Tensor) -> None:
+    """Add the gradient of a copy to that of the weight as soon as it is there, and free it."""
+    assert copied.grad is not None and weight.grad is not None
+    weight.grad += copied.grad
+    copied.grad = None
 
 
 def is_out_of_memory(error: BaseException) -> bool:
