@@ -68,7 +68,9 @@ class Learner:
             if weight is not self._owners[name]
         ]
         for copied, weight in self._copies:
-            copied.register_post_accumulate_grad_hook(partial(_hand_over, weight))
+            copied.register_post_accumulate_grad_hook(  # type: ignore[no-untyped-call]
+                partial(_hand_over, weight)
+            )
         self.device = next(model.parameters()).device
         matrices = [weight for weight in self.weights.values() if weight.dim() > 1]
         vectors = [weight for weight in self.weights.values() if weight.dim() < 2]
