@@ -78,7 +78,7 @@ def test_to_translate_nothing_heavy_is_loaded_but_torch(copy_run: Path) -> None:
     code = (
         "import sys\n"
         "from nmt import Translator\n"
-        f"print(Translator.load({str(copy_run)!r}).translate(['ba be']))\n"
+        f"print(len(Translator.load({str(copy_run)!r}).translate(['ba be'])))\n"
         "heavy = {'datasets', 'pyarrow', 'sacrebleu', 'torch._dynamo', 'nmt.training.step'}\n"
         "assert not heavy & sys.modules.keys(), heavy & sys.modules.keys()\n"
     )
