@@ -11,6 +11,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from nmt.model.attention import merge_heads
+
 # Slots come in blocks of so many steps: few shapes, for which oneDNN makes a kernel each.
 _STEPS_AT_ONCE = 8
 # Heads times sentences.
@@ -80,9 +82,9 @@ class DecoderState:
 def look(q_BHWK: Tensor, kv_2BHMK: Tensor, hidden_BWM: Tensor) -> Tensor:
     """Return the attention of W queries a sentence, the heads side by side, shape BWD.
 
-    The same as `attend`. torch's fused kernel is four times as fast for one sentence, where each
-    operation costs more than what it computes, and half as fast for many on a CPU. The softmax is
-    in fp32 inside, whatever comes in.
+    hidden is added to the scores: 0, or -inf where a query may not look. torch's fused kernel is
+    four times as fast for one sentence, where each operation costs more than what it computes, and
+    half as fast for many on a CPU. The softmax is in fp32 inside, whatever comes in.
     """
     k_BHMK, v_BHMK = kv_2BHMK.unbind()
     num_products = q_BHWK.shape[0] * q_BHWK.shape[1]
@@ -92,7 +94,7 @@ def look(q_BHWK: Tensor, kv_2BHMK: Tensor, hidden_BWM: Tensor) -> Tensor:
         attended_BHWK = F.scaled_dot_product_attention(
             q_BHWK, k_BHMK, v_BHMK, hidden_BWM.unsqueeze(1)
         )
-    return attended_BHWK.transpose(1, 2).flatten(2)
+    return merge_heads(attended_BHWK)
 
 
 def _attend_by_products(

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from nmt.model.attention import split_heads
 from nmt.model.layers import DecoderLayer, Residual
 from nmt.model.packed import fixed_map
 from nmt.model.state import DecoderState, LayerState, look
@@ -23,15 +24,15 @@ class Stepper:
         """Take a model in evaluation mode, whose weights do not change any more."""
         self._model = model
         self._dtype = model.output.weight.dtype
-        self._layers = [_Layer(layer, self._dtype) for layer in model.decoder]
-        self._norm = _norm(model.decoder_norm, self._dtype)
+        self._layers = [_Layer(layer) for layer in model.decoder]
+        self._norm = _norm(model.decoder_norm)
         self._output = fixed_map(model.output)
         self._embedding_VD = model.tgt_embedding.weight.detach()
         self._scale = math.sqrt(model.config.d_model)
 
     def start(self, src_BS: Tensor, keep_B11S: Tensor) -> DecoderState:
         """Encode the source and return the state before the first step, of one beam a sentence."""
-        memory_BSD = self._model.encode(src_BS, keep_B11S).to(self._dtype)
+        memory_BSD = self._model.encode(src_BS, keep_B11S)
         layers = []
         for layer in self._layers:
             memory_2BHSK = layer.project_memory(memory_BSD)
@@ -57,7 +58,7 @@ class _Layer:
     so that keys and values of the memory exist once a sentence.
     """
 
-    def __init__(self, layer: nn.Module, dtype: torch.dtype) -> None:
+    def __init__(self, layer: nn.Module) -> None:
         assert isinstance(layer, DecoderLayer)
         self._num_heads = layer.attention.num_heads
         self._qkv, self._out = fixed_map(layer.attention.qkv), fixed_map(layer.attention.out)
@@ -67,11 +68,11 @@ class _Layer:
         self._outer = fixed_map(layer.feed_forward.outer)
         residuals = [module for module in layer.residuals if isinstance(module, Residual)]
         self._is_pre = residuals[0].is_pre
-        self._norms = [_norm(residual.norm, dtype) for residual in residuals]
+        self._norms = [_norm(residual.norm) for residual in residuals]
 
     def project_memory(self, memory_BSD: Tensor) -> Tensor:
         """Return keys and values of the memory, shape 2BHSK."""
-        return self._heads(self._kv(memory_BSD), 2).contiguous()
+        return split_heads(self._kv(memory_BSD), 2, self._num_heads).contiguous()
 
     def step(self, x_BWD: Tensor, own: LayerState, state: DecoderState) -> Tensor:
         """Return the layer's output; its own state keeps the keys and values."""
@@ -90,24 +91,19 @@ class _Layer:
         return x_BWD + sublayer(norm(x_BWD)) if self._is_pre else norm(x_BWD + sublayer(x_BWD))
 
     def _attend_to_past(self, x_BWD: Tensor, own: LayerState, state: DecoderState) -> Tensor:
-        qkv_3BHWK = self._heads(self._qkv(x_BWD), 3)
+        qkv_3BHWK = split_heads(self._qkv(x_BWD), 3, self._num_heads)
         own.past_2BHMK[:, :, :, state.first_slot : state.num_slots] = qkv_3BHWK[1:]
         return self._out(look(qkv_3BHWK[0], own.past_2BHMK, state.hidden_BWM))
 
     def _attend_to_memory(self, x_BWD: Tensor, own: LayerState, state: DecoderState) -> Tensor:
-        q_BHWK = self._heads(self._q(x_BWD), 1)[0]
+        q_BHWK = split_heads(self._q(x_BWD), 1, self._num_heads)[0]
         return self._cross_out(look(q_BHWK, own.memory_2BHSK, state.hidden_B1S))
 
-    def _heads(self, x_BTD: Tensor, num_parts: int) -> Tensor:
-        """Return the parts that lie side by side in D, each BHTK, along a new first dimension."""
-        x_BTPHK = x_BTD.view(*x_BTD.shape[:2], num_parts, self._num_heads, -1)
-        return x_BTPHK.permute(2, 0, 3, 1, 4)
 
-
-def _norm(module: nn.Module, dtype: torch.dtype) -> Callable[[Tensor], Tensor]:
+def _norm(module: nn.Module) -> Callable[[Tensor], Tensor]:
     """Return a layer norm as a function; torch computes it in fp32 inside, whatever comes in."""
     if not isinstance(module, nn.LayerNorm):
         return module
     shape, epsilon = module.normalized_shape, module.eps
-    weight, bias = module.weight.detach().to(dtype), module.bias.detach().to(dtype)
+    weight, bias = module.weight.detach(), module.bias.detach()
     return lambda x: torch.layer_norm(x, shape, weight, bias, epsilon)

@@ -54,14 +54,14 @@ class Transformer(nn.Module):
 
     def encode(self, src_BS: Tensor, keep_B11S: Tensor) -> Tensor:
         """Return the memory, shape BSD."""
-        x_BSD = self._embed(self.src_embedding, self.src_positions, src_BS, first=0)
+        x_BSD = self._embed(self.src_embedding, self.src_positions, src_BS)
         for layer in self.encoder:
             x_BSD = layer(x_BSD, keep_B11S)
         return self.encoder_norm(x_BSD)
 
     def decode(self, tgt_in_BT: Tensor, memory_BSD: Tensor, keep_B11S: Tensor) -> Tensor:
         """Return the decoder's output at every position, teacher-forced, shape BTD."""
-        x_BTD = self._embed(self.tgt_embedding, self.tgt_positions, tgt_in_BT, first=0)
+        x_BTD = self._embed(self.tgt_embedding, self.tgt_positions, tgt_in_BT)
         for layer in self.decoder:
             x_BTD = layer(x_BTD, memory_BSD, keep_B11S)
         return self.decoder_norm(x_BTD)
@@ -70,12 +70,10 @@ class Transformer(nn.Module):
         """Return logits over the target vocabulary: ...D to ...V."""
         return self.output(hidden)
 
-    def _embed(
-        self, embedding: nn.Module, positions: nn.Module, ids_BT: Tensor, *, first: int
-    ) -> Tensor:
+    def _embed(self, embedding: nn.Module, positions: nn.Module, ids_BT: Tensor) -> Tensor:
         """Embeddings times sqrt(d_model) plus positions, with dropout (Vaswani 2017, 3.4, 5.4)."""
         scaled_BTD = embedding(ids_BT) * math.sqrt(self.config.d_model)
-        places_TD = positions(ids_BT.shape[1], first, ids_BT.device)
+        places_TD = positions(ids_BT.shape[1], 0, ids_BT.device)
         return self.dropout((scaled_BTD + places_TD).to(self.output.weight.dtype))
 
     def _initialise(self) -> None:

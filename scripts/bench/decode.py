@@ -218,7 +218,12 @@ def main() -> None:
     parser.add_argument("--run", type=Path, required=True)
     parser.add_argument("--peers", type=Path, help="has ct2/bin/python; else this Python is asked")
     parser.add_argument("--mirror", help="a folder or URL with the corpora's files")
-    parser.add_argument("--exported", type=Path, help="folders fp32 and int8 of nmt export")
+    parser.add_argument(
+        "--exported",
+        type=Path,
+        required=True,
+        help="the weights for CTranslate2, in fp32/ and int8/",
+    )
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--lines", type=int, default=100_000, help="of the longest stream")
     options = parser.parse_args()
@@ -227,17 +232,12 @@ def main() -> None:
     python = str(options.peers / "ct2/bin/python") if options.peers else sys.executable
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        exported = options.exported or folder
-        for kind, quantization in (("fp32", "none"), ("int8", "int8")):
-            if not options.exported:
-                words = ["export", run.path, exported / kind, "--quantization", quantization]
-                subprocess.run([sys.executable, "-m", "nmt", *map(str, words)], check=True)
         sets = write_sets(run, Sources.from_environment(options.mirror), folder)
         captions = sets[SETS[0]][0]
         figures: dict[str, Any] = {"threads": 2, "repeats": options.repeats}
         for beam in BEAMS:
             engines = [nmt_engine(run.path, "bf16"), nmt_engine(run.path, "fp32")] + [
-                ctranslate2_engine(python, exported / kind, compute_type, beam, captions)
+                ctranslate2_engine(python, options.exported / kind, compute_type, beam, captions)
                 for kind, compute_type in (("fp32", "float32"), ("int8", "int8"))
             ]
             for set_name, (file, references) in sets.items():

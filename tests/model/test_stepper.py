@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from nmt.config import ModelConfig
-from nmt.model.attention import attend, merge_heads
+from nmt.model.attention import merge_heads
 from nmt.model.state import DecoderState, look
 from nmt.model.stepper import Stepper
 from nmt.model.transformer import Transformer, compute_in, keep_real
@@ -139,9 +139,11 @@ def test_look_is_attention_with_a_mask(num_sentences: int, num_beams: int) -> No
     kv_2BHMK = torch.randn(2, num_sentences, 4, 5, 6)
     keep_BWM = torch.rand(num_sentences, num_beams, 5) < 0.6
     keep_BWM[..., 0] = True
-    expected_BHWK = attend(q_BHWK, *kv_2BHMK, keep_BWM[:, None])
-    found_BWD = look(q_BHWK, kv_2BHMK, torch.where(keep_BWM, 0.0, -torch.inf))
-    torch.testing.assert_close(found_BWD, merge_heads(expected_BHWK))
+    hidden_BWM = torch.where(keep_BWM, 0.0, -torch.inf)
+    k_BHMK, v_BHMK = kv_2BHMK
+    scores_BHWM = q_BHWK @ k_BHMK.transpose(-1, -2) / 6**0.5 + hidden_BWM[:, None]
+    expected_BWD = merge_heads(scores_BHWM.softmax(-1) @ v_BHMK)
+    torch.testing.assert_close(look(q_BHWK, kv_2BHMK, hidden_BWM), expected_BWD)
 
 
 @torch.no_grad()

@@ -24,10 +24,9 @@ from ranks import (
 import nmt.training.distributed as distributed
 from nmt.config import ModelConfig, TrainingConfig, load_config
 from nmt.model.transformer import Transformer
-from nmt.prepare import load_vocabs
 from nmt.run_folder import RunFolder
 from nmt.tokens.batches import Batch, pad, share, shift
-from nmt.tokens.vocab import PAD, STOP
+from nmt.tokens.vocab import PAD, STOP, load_vocabs
 from nmt.training.checkpoint import Progress
 from nmt.training.feed import Feed
 from nmt.training.step import Learner
