@@ -85,6 +85,18 @@ def compute_alike(device: torch.device) -> None:
     torch.backends.cuda.enable_cudnn_sdp(False)
 
 
+def seed(device: torch.device, number: int) -> None:
+    """Seed the generators that training on a device draws from.
+
+    torch.manual_seed seeds those of all devices there might be, which takes 0.5 ms each time.
+    """
+    torch.default_generator.manual_seed(number)
+    if device.type == "cuda":
+        torch.cuda.manual_seed(number)
+    if device.type == "mps":
+        torch.mps.manual_seed(number)
+
+
 def keep_memory() -> None:
     """Tell glibc to keep what is freed: pages given back to the kernel come back zeroed, slowly.
 
