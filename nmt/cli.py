@@ -210,9 +210,8 @@ def translate(
     precision: PrecisionOption = "auto",
 ) -> None:
     """Translate text, one sentence a line; as many lines come out as go in."""
-    from tqdm import tqdm
-
     from nmt.decoding.translate import Translator
+    from nmt.device import settle
     from nmt.lines import read_lines, write_whole
 
     lines = read_lines(input_)
@@ -220,6 +219,7 @@ def translate(
         batch_size = 1  # a person at the keyboard waits for each line
     translator = Translator.load(run, checkpoint=checkpoint, device=device, precision=precision)
     options = translator.options(beam, length_penalty, batch_size)
+    settle()
     rows = (
         translator.stream_rows(lines, options, nbest)
         if nbest
@@ -230,6 +230,8 @@ def translate(
             sys.stdout.buffer.write(f"{row}\n".encode())
             sys.stdout.buffer.flush()
         return
+    from tqdm import tqdm
+
     with write_whole(output) as stream:
         for row in tqdm(rows, desc="translating", unit=" lines", disable=None):
             stream.write(f"{row}\n".encode())
@@ -264,11 +266,13 @@ def evaluate(
         print(json.dumps(report_record(report)) if as_json else "\n".join(describe_report(report)))
         return
     from nmt.decoding.translate import Translator
+    from nmt.device import settle
     from nmt.evaluation.evaluate import evaluate as evaluate_run
     from nmt.run_folder import RunFolder
 
     translator = Translator.load(run, checkpoint=checkpoint, device=device, precision=precision)
     options = translator.options(beam, length_penalty, batch_size)
+    settle()
     scores = []
     for score in evaluate_run(RunFolder(run), translator, options, lowercase=lowercase):
         scores.append(score.record())

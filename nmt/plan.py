@@ -22,10 +22,10 @@ from nmt.device import (
 )
 from nmt.errors import UserError
 from nmt.model.transformer import Transformer
-from nmt.prepare import load_vocabs, prepare
+from nmt.prepare import prepare
 from nmt.run_folder import RunFolder
 from nmt.tokens.batches import Batch
-from nmt.tokens.vocab import PAD
+from nmt.tokens.vocab import PAD, load_vocabs
 from nmt.training.advice import Outlook, advise
 from nmt.training.checkpoint import Progress
 from nmt.training.display import duration, table

@@ -16,9 +16,9 @@ from nmt.errors import UserError
 from nmt.evaluation.score import corpus_bleu, corpus_chrf
 from nmt.lines import read_lines
 from nmt.model.transformer import Transformer
-from nmt.prepare import Statistics, load_vocabs, prepare
+from nmt.prepare import Statistics, prepare
 from nmt.run_folder import RunFolder, describe_command
-from nmt.tokens.vocab import Vocabs
+from nmt.tokens.vocab import Vocabs, load_vocabs
 from nmt.training.checkpoint import (
     Progress,
     Whole,

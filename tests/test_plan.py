@@ -17,10 +17,10 @@ from nmt.config import load_config
 from nmt.data.sources.corpora import Sources
 from nmt.model.transformer import Transformer
 from nmt.plan import measure, plan
-from nmt.prepare import load_vocabs
 from nmt.run_folder import RunFolder
 from nmt.tokens.batches import Batch
 from nmt.tokens.store import TokenStore
+from nmt.tokens.vocab import load_vocabs
 from nmt.training.feed import Feed
 from nmt.training.step import Learner, UpdateResult
 

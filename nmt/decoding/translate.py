@@ -8,21 +8,23 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 import torch
+from torch.nn.utils.rnn import pad_sequence
 
 from nmt.config import DecodingConfig
+from nmt.decoding.lanes import open_lanes
 from nmt.decoding.search import Hypothesis, beam_search, greedy
-from nmt.device import choose_device, choose_dtype
+from nmt.device import choose_device, choose_dtype, give_back_memory
 from nmt.errors import UserError
 from nmt.lines import normalise
+from nmt.model.blank import without_weights
+from nmt.model.stepper import Stepper
 from nmt.model.transformer import Transformer, compute_in, keep_real
-from nmt.prepare import load_vocabs
 from nmt.run_folder import RunFolder
-from nmt.tokens.batches import pad
-from nmt.tokens.vocab import PAD, START, STOP, UNK, Vocabs
+from nmt.tokens.vocab import PAD, START, STOP, UNK, Vocabs, load_vocabs
 from nmt.training.checkpoint import find_checkpoint, load_model
 
 # Sentences of like length are decoded together: so many batches are read ahead to find them.
-_BATCHES_AHEAD = 16
+_BATCHES_AHEAD = 8
 # A batch holds fewer sentences where they are long, so that memory stays bounded.
 _MAX_BATCH_TOKENS = 8192
 
@@ -48,6 +50,7 @@ class Translator:
             "precision": str(model.output.weight.dtype).removeprefix("torch."),
         }
         self._model = model
+        self._stepper = Stepper(model)
         self._vocabs = vocabs
         self._decoding = decoding
         self._device = next(model.parameters()).device
@@ -69,7 +72,8 @@ class Translator:
         config = folder.load_config()
         weights = find_checkpoint(folder, checkpoint)
         vocabs = load_vocabs(config, folder)
-        model = Transformer(config.model, src_vocab=len(vocabs.src), tgt_vocab=len(vocabs.tgt))
+        with without_weights():
+            model = Transformer(config.model, src_vocab=len(vocabs.src), tgt_vocab=len(vocabs.tgt))
         load_model(model, weights)
         place = choose_device(device)
         model = compute_in(model.eval(), choose_dtype(precision, place)).to(place)
@@ -145,8 +149,10 @@ class Translator:
         results = [[Translation("", 0.0, True)] for _ in src_ids]
         # What is blank holds the stop token alone.
         rows = [row for row, ids in enumerate(src_ids) if len(ids) > 1]
-        for batch in _batches(rows, src_ids, options.batch_size):
-            found = self.search([src_ids[row] for row in batch], options, num_best)
+        batches = list(_batches(rows, src_ids, options.batch_size))
+        ids = [[src_ids[row] for row in batch] for batch in batches]
+        results_of_batches = self.search_batches(ids, options, num_best)
+        for batch, found in zip(batches, results_of_batches, strict=True):
             for row, hypotheses in zip(batch, found, strict=True):
                 texts = self._vocabs.tgt.decode([best.ids for best in hypotheses])
                 results[row] = [
@@ -169,14 +175,29 @@ class Translator:
                 ids[limit - 1 :] = [STOP]
         return src_ids
 
+    def search_batches(
+        self, batches: Sequence[list[list[int]]], options: DecodingConfig, num_best: int
+    ) -> Iterator[list[list[Hypothesis]]]:
+        """Yield for each batch the best hypotheses of its sentences; several are searched at once.
+
+        A single batch has all cores.
+        """
+        if len(batches) < 2:
+            yield from (self.search(batch, options, num_best) for batch in batches)
+            return
+        with open_lanes(self._device) as lanes:
+            yield from lanes.map(lambda batch: self.search(batch, options, num_best), batches)
+        give_back_memory()
+
     @torch.inference_mode()
     def search(
         self, src_ids: list[list[int]], options: DecodingConfig, num_best: int = 1
     ) -> list[list[Hypothesis]]:
         """Search the translations of sentences given as ids that end with the stop token."""
-        src_BS = pad(src_ids).to(self._device)
+        rows = [torch.tensor(ids) for ids in src_ids]
+        src_BS = pad_sequence(rows, batch_first=True, padding_value=PAD).to(self._device)
         keep_B11S = keep_real(src_BS)
-        state = self._model.start_state(self._model.encode(src_BS, keep_B11S), keep_B11S)
+        state = self._stepper.start(src_BS, keep_B11S)
         # The cap of T: twice the source's tokens plus 10.
         max_lengths_B = 2 * keep_B11S.flatten(1).sum(1) + 10
         if self._model.max_positions:
@@ -184,7 +205,7 @@ class Translator:
         banned = (UNK, START, PAD)
         if options.beam == 1:
             best = greedy(
-                self._model.step,
+                self._stepper.step,
                 state,
                 max_lengths_B=max_lengths_B,
                 start=START,
@@ -194,7 +215,7 @@ class Translator:
             )
             return [[hypothesis] for hypothesis in best]
         return beam_search(
-            self._model.step,
+            self._stepper.step,
             state,
             max_lengths_B=max_lengths_B,
             beam=options.beam,

@@ -9,36 +9,20 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
 
-def attend(q_BHQK: Tensor, k_BHMK: Tensor, v_BHMK: Tensor, keep_B1QM: Tensor | None) -> Tensor:
-    """Return softmax(q k^T / sqrt(K)) v, shape BHQK (Vaswani 2017, 3.2.1).
-
-    keep is True where a query may look and broadcasts over B and Q; None hides nothing. The softmax
-    is in fp32. Two products and a softmax: on CPUs and sentences of 10 to 50 tokens this is faster
-    than torch's fused kernel, whose backward is slow there.
-    """
-    scale = 1 / math.sqrt(q_BHQK.shape[-1])
-    scores_BHQM = (q_BHQK * scale) @ k_BHMK.transpose(-1, -2)
-    if keep_B1QM is None:
-        weights_BHQM = torch.softmax(scores_BHQM, dim=-1, dtype=torch.float32)
-    else:
-        hidden_B1QM = torch.where(keep_B1QM, 0.0, -math.inf)
-        weights_BHQM = torch.softmax(scores_BHQM + hidden_B1QM, dim=-1)
-    return weights_BHQM.to(v_BHMK.dtype) @ v_BHMK
-
-
 class _MultiHead(torch.autograd.Function):
-    """`attend` from and to layouts without heads, with the gradient by hand, for training on CPUs.
+    """softmax(q k^T / sqrt(K)) v of every head (Vaswani 2017, 3.2.1), for training on CPUs.
 
-    The same arithmetic. Sentences have 10 to 50 tokens: torch's own softmax of such rows, the
-    backward of its fused kernel, and what autograd copies to undo each view take several times as
-    long as the products.
+    The softmax is in fp32 and the gradient by hand. Sentences have 10 to 50 tokens: torch's own
+    softmax of such rows, the backward of its fused kernel, and what autograd copies to undo each
+    view take several times as long as the products.
     """
 
     @staticmethod
     def forward(
         ctx: Any, q_BTD: Tensor, kv_BM2D: Tensor, hidden_B1QM: Tensor, num_heads: int
     ) -> Tensor:
-        q_BHTK, (k_BHMK, v_BHMK) = _heads(q_BTD, 1, num_heads)[0], _heads(kv_BM2D, 2, num_heads)
+        (q_BHTK,) = split_heads(q_BTD, 1, num_heads).contiguous()
+        k_BHMK, v_BHMK = split_heads(kv_BM2D, 2, num_heads).contiguous()
         scale = 1 / math.sqrt(q_BHTK.shape[-1])
         scores_BHTM = torch.add(hidden_B1QM, q_BHTK @ k_BHMK.transpose(-1, -2), alpha=scale)
         scores_BHTM.sub_(scores_BHTM.amax(-1, keepdim=True)).exp_()
@@ -52,7 +36,7 @@ class _MultiHead(torch.autograd.Function):
     def backward(ctx: Any, grad_BTD: Tensor) -> tuple[Tensor, Tensor, None, None]:
         q_BHTK, k_BHMK, v_BHMK, weights_BHTM = ctx.saved_tensors
         num_heads = q_BHTK.shape[1]
-        (grad_BHTK,) = _heads(grad_BTD, 1, num_heads)
+        (grad_BHTK,) = split_heads(grad_BTD, 1, num_heads).contiguous()
         slope_BHTM = (grad_BHTK @ v_BHMK.transpose(-1, -2)).float()
         slope_BHTM.sub_((slope_BHTM * weights_BHTM).sum(-1, keepdim=True)).mul_(weights_BHTM)
         slope_BHTM = slope_BHTM.mul_(ctx.scale).to(grad_BTD.dtype)
@@ -72,7 +56,8 @@ def multi_head(q_BTD: Tensor, kv_BM2D: Tensor, keep_B11M: Tensor | None, num_hea
         keep_B1QM = keep_past(q_BTD.shape[1]) if keep_B11M is None else keep_B11M
         hidden_B1QM = torch.where(keep_B1QM, 0.0, -math.inf)
         return _MultiHead.apply(q_BTD, kv_BM2D, hidden_B1QM, num_heads)  # type: ignore[no-untyped-call]
-    q_BHTK, k_BHMK, v_BHMK = (split_heads(x, num_heads) for x in (q_BTD, *kv_BM2D.chunk(2, dim=-1)))
+    (q_BHTK,) = split_heads(q_BTD, 1, num_heads)
+    k_BHMK, v_BHMK = split_heads(kv_BM2D, 2, num_heads)
     is_causal = keep_B11M is None
     return merge_heads(
         F.scaled_dot_product_attention(
@@ -89,19 +74,17 @@ def keep_past(num_positions: int) -> Tensor:
     return torch.ones(1, 1, num_positions, num_positions, dtype=torch.bool).tril()
 
 
-def _heads(x_BTCD: Tensor, num_parts: int, num_heads: int) -> list[Tensor]:
-    """Return the parts that lie beside each other in the last dimension, each BHTK and in a row."""
-    x_BTCHK = x_BTCD.view(*x_BTCD.shape[:2], num_parts, num_heads, -1)
-    return list(x_BTCHK.permute(2, 0, 3, 1, 4).contiguous())
+def split_heads(x_BTPD: Tensor, num_parts: int, num_heads: int) -> Tensor:
+    """Return the P parts that lie side by side in the last dimension, each BHTK, shape PBHTK.
 
-
-def split_heads(x_BTD: Tensor, num_heads: int) -> Tensor:
-    """BTD to BHTK: head h reads the h-th K columns."""
-    return x_BTD.view(*x_BTD.shape[:2], num_heads, -1).transpose(1, 2)
+    Head h of a part reads its h-th K columns.
+    """
+    x_BTPHK = x_BTPD.view(*x_BTPD.shape[:2], num_parts, num_heads, -1)
+    return x_BTPHK.permute(2, 0, 3, 1, 4)
 
 
 def merge_heads(x_BHTK: Tensor) -> Tensor:
-    """BHTK to BTD, the inverse of split_heads."""
+    """BHTK to BTD: undo split_heads of one part."""
     return x_BHTK.transpose(1, 2).flatten(2)
 
 
@@ -119,12 +102,6 @@ class SelfAttention(nn.Module):
         q_BTD, kv_BT2D = self.qkv(x_BTD).split((d_model, 2 * d_model), dim=-1)
         return self.out(multi_head(q_BTD, kv_BT2D, keep_B11T, self.num_heads))
 
-    def project(self, x_BTD: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return queries, keys and values, each BHTK."""
-        q_BTD, k_BTD, v_BTD = self.qkv(x_BTD).chunk(3, dim=-1)
-        heads = self.num_heads
-        return split_heads(q_BTD, heads), split_heads(k_BTD, heads), split_heads(v_BTD, heads)
-
 
 class CrossAttention(nn.Module):
     """Multi-head attention of the decoder over the memory (Vaswani 2017, 3.2.3)."""
@@ -138,13 +115,3 @@ class CrossAttention(nn.Module):
 
     def forward(self, x_BTD: Tensor, memory_BSD: Tensor, keep_B11S: Tensor) -> Tensor:
         return self.out(multi_head(self.q(x_BTD), self.kv(memory_BSD), keep_B11S, self.num_heads))
-
-    def look(self, x_BTD: Tensor, k_BHSK: Tensor, v_BHSK: Tensor, keep_B11S: Tensor) -> Tensor:
-        """The same over keys and values that `project` made before."""
-        q_BHTK = split_heads(self.q(x_BTD), self.num_heads)
-        return self.out(merge_heads(attend(q_BHTK, k_BHSK, v_BHSK, keep_B11S)))
-
-    def project(self, memory_BSD: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the keys and values of the memory, each BHSK."""
-        k_BSD, v_BSD = self.kv(memory_BSD).chunk(2, dim=-1)
-        return split_heads(k_BSD, self.num_heads), split_heads(v_BSD, self.num_heads)

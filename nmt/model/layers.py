@@ -5,9 +5,8 @@ from collections.abc import Callable
 from torch import Tensor, nn
 
 from nmt.config import ModelConfig
-from nmt.model.attention import CrossAttention, SelfAttention, attend, merge_heads
+from nmt.model.attention import CrossAttention, SelfAttention
 from nmt.model.dropout import Dropout
-from nmt.model.state import LayerState
 
 
 class FeedForward(nn.Module):
@@ -71,22 +70,3 @@ class DecoderLayer(nn.Module):
         x_BTD = attended(x_BTD, lambda x: self.attention(x, None))
         x_BTD = crossed(x_BTD, lambda x: self.cross(x, memory_BSD, keep_B11S))
         return fed(x_BTD, self.feed_forward)
-
-    def step(self, x_BWD: Tensor, state: LayerState, keep_B11S: Tensor) -> Tensor:
-        """One new position of W beams a sentence; the state grows by it.
-
-        The beams of a sentence are the queries of one attention over its memory, so that keys and
-        values of the memory exist once a sentence.
-        """
-        attended, crossed, fed = self.residuals
-        x_BWD = attended(x_BWD, lambda x: self._attend_to_past(x, state))
-        x_BWD = crossed(
-            x_BWD, lambda x: self.cross.look(x, state.memory_k_BHSK, state.memory_v_BHSK, keep_B11S)
-        )
-        return fed(x_BWD, self.feed_forward)
-
-    def _attend_to_past(self, x_BWD: Tensor, state: LayerState) -> Tensor:
-        q_RH1K, k_RH1K, v_RH1K = self.attention.project(x_BWD.flatten(0, 1)[:, None])
-        k_RHTK, v_RHTK = state.extend(k_RH1K, v_RH1K)
-        attended_R1D = merge_heads(attend(q_RH1K, k_RHTK, v_RHTK, None))
-        return self.attention.out(attended_R1D).view_as(x_BWD)

@@ -14,12 +14,11 @@ from nmt.config import ModelConfig
 from nmt.model.dropout import Dropout
 from nmt.model.layers import DecoderLayer, EncoderLayer
 from nmt.model.positions import LearnedPositions, SinusoidalPositions
-from nmt.model.state import DecoderState, LayerState
 from nmt.tokens.vocab import PAD
 
 
 class Transformer(nn.Module):
-    """Encoder and decoder: `encode`, `decode` and `project` in training, `step` in decoding."""
+    """Encoder and decoder: `encode`, `decode` and `project`; decoding goes by a Stepper."""
 
     def __init__(self, config: ModelConfig, *, src_vocab: int, tgt_vocab: int) -> None:
         super().__init__()
@@ -55,14 +54,14 @@ class Transformer(nn.Module):
 
     def encode(self, src_BS: Tensor, keep_B11S: Tensor) -> Tensor:
         """Return the memory, shape BSD."""
-        x_BSD = self._embed(self.src_embedding, self.src_positions, src_BS, first=0)
+        x_BSD = self._embed(self.src_embedding, self.src_positions, src_BS)
         for layer in self.encoder:
             x_BSD = layer(x_BSD, keep_B11S)
         return self.encoder_norm(x_BSD)
 
     def decode(self, tgt_in_BT: Tensor, memory_BSD: Tensor, keep_B11S: Tensor) -> Tensor:
         """Return the decoder's output at every position, teacher-forced, shape BTD."""
-        x_BTD = self._embed(self.tgt_embedding, self.tgt_positions, tgt_in_BT, first=0)
+        x_BTD = self._embed(self.tgt_embedding, self.tgt_positions, tgt_in_BT)
         for layer in self.decoder:
             x_BTD = layer(x_BTD, memory_BSD, keep_B11S)
         return self.decoder_norm(x_BTD)
@@ -71,35 +70,10 @@ class Transformer(nn.Module):
         """Return logits over the target vocabulary: ...D to ...V."""
         return self.output(hidden)
 
-    def start_state(self, memory_BSD: Tensor, keep_B11S: Tensor) -> DecoderState:
-        """Return the state before the first step, of one beam a sentence."""
-        layers = []
-        for layer in self.decoder:
-            assert isinstance(layer, DecoderLayer)
-            k_BHSK, v_BHSK = layer.cross.project(memory_BSD)
-            nothing_BH0K = k_BHSK[:, :, :0]
-            layers.append(LayerState(nothing_BH0K, nothing_BH0K, k_BHSK, v_BHSK))
-        return DecoderState(layers, keep_B11S, num_beams=1, num_positions=0)
-
-    def step(self, ids_BW: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
-        """Return the logits after the pieces chosen last, shape BWV, and the grown state."""
-        position = state.num_positions
-        x_W1D = self._embed(
-            self.tgt_embedding, self.tgt_positions, ids_BW.flatten()[:, None], first=position
-        )
-        x_BWD = x_W1D.view(*ids_BW.shape, -1)
-        for layer, layer_state in zip(self.decoder, state.layers, strict=True):
-            assert isinstance(layer, DecoderLayer)
-            x_BWD = layer.step(x_BWD, layer_state, state.keep_B11S)
-        state.num_positions = position + 1
-        return self.project(self.decoder_norm(x_BWD)), state
-
-    def _embed(
-        self, embedding: nn.Module, positions: nn.Module, ids_BT: Tensor, *, first: int
-    ) -> Tensor:
+    def _embed(self, embedding: nn.Module, positions: nn.Module, ids_BT: Tensor) -> Tensor:
         """Embeddings times sqrt(d_model) plus positions, with dropout (Vaswani 2017, 3.4, 5.4)."""
         scaled_BTD = embedding(ids_BT) * math.sqrt(self.config.d_model)
-        places_TD = positions(ids_BT.shape[1], first, ids_BT.device)
+        places_TD = positions(ids_BT.shape[1], 0, ids_BT.device)
         return self.dropout((scaled_BTD + places_TD).to(self.output.weight.dtype))
 
     def _initialise(self) -> None:

@@ -4,11 +4,13 @@ import copy
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 
 from nmt.config import TrainingConfig
+from nmt.device import seed
 from nmt.model.transformer import Transformer, compute_in
 from nmt.tokens.batches import Batch
 from nmt.training.compiled import compile_layers
@@ -67,6 +69,10 @@ class Learner:
             for name, weight in computing
             if weight is not self._owners[name]
         ]
+        for copied, weight in self._copies:
+            copied.register_post_accumulate_grad_hook(  # type: ignore[no-untyped-call]
+                partial(_hand_over, weight)
+            )
         self.device = next(model.parameters()).device
         if config.compile:
             compile_layers(model)
@@ -82,6 +88,9 @@ class Learner:
             eps=_EPSILON,
             fused=True,
         )
+        # By its loss scaling, the optimiser divides the gradient while it has it at hand.
+        self._divisor = torch.ones((), device=self.device)
+        self.optimizer.grad_scale = self._divisor  # type: ignore[attr-defined]
         self.average = {
             name: weight.detach().clone() for name, weight in self.weights.items() if config.ema
         }
@@ -95,7 +104,7 @@ class Learner:
         runs out of memory, or the gradient is not finite, the weights stay as they are, on all.
         """
         lr = learning_rate(step, peak=self.config.lr, warmup_steps=self.config.warmup_steps)
-        torch.manual_seed(self.config.seed * 1_000_003 + step + self.ranks.rank * 998_244_353)
+        seed(self.device, self.config.seed * 1_000_003 + step + self.ranks.rank * 998_244_353)
         short = self.ranks.gather([not self.try_to_add(batches)])[:, 0].nonzero().flatten()
         if len(short):
             self.forget_gradient()
@@ -108,8 +117,7 @@ class Learner:
         trouble = "" if math.isfinite(grad_norm) else "the gradient was not finite"
         if not trouble:
             limit = self.config.clip_norm or math.inf
-            self._gradient.mul_(min(1.0, limit / (grad_norm + 1e-6)) / num_tokens)
-            self._step(lr, step)
+            self._step(lr, step, divisor=num_tokens / min(1.0, limit / (grad_norm + 1e-6)))
         return UpdateResult(loss, nll, int(num_tokens), grad_norm, lr, trouble)
 
     def add_gradient(self, batch: Batch) -> None:
@@ -117,17 +125,11 @@ class Learner:
         self.model.train()
         sums = batch_loss(self.model, batch.to(self.device), self.config.label_smoothing)
         torch.autograd.backward(sums.loss)
-        for copied, weight in self._copies:
-            assert copied.grad is not None and weight.grad is not None
-            weight.grad += copied.grad
-            copied.grad = None
         self._sums += _as_row(sums)
 
     def forget_gradient(self) -> None:
         """Set gradient and sums to 0, in place."""
         self._gradient.zero_()
-        for copied, _ in self._copies:  # one that ran out of memory on its way
-            copied.grad = None
 
     def decoding_model(self) -> Transformer:
         """Return a copy of the model with the weights that decode, in evaluation mode."""
@@ -162,8 +164,9 @@ class Learner:
     @torch.no_grad()
     def _renew_copies(self) -> None:
         """Round the weights to what the model computes in."""
-        for copied, weight in self._copies:
-            copied.copy_(weight)
+        if self._copies:
+            copies, weights = zip(*self._copies, strict=True)
+            torch._foreach_copy_(copies, weights)
 
     def _make_moments(self) -> None:
         """Take the memory that Adam needs now, so that trying the largest group tells the truth."""
@@ -174,7 +177,8 @@ class Learner:
                 "exp_avg_sq": torch.zeros_like(weight),
             }
 
-    def _step(self, lr: float, step: int) -> None:
+    def _step(self, lr: float, step: int, divisor: float) -> None:
+        self._divisor.fill_(divisor)
         for group in self.optimizer.param_groups:
             group["lr"] = lr
         self.optimizer.step()
@@ -183,6 +187,14 @@ class Learner:
             decay = min(self.config.ema, (1 + step) / (10 + step))
             weights = [weight.detach() for weight in self.weights.values()]
             torch._foreach_lerp_(list(self.average.values()), weights, 1 - decay)
+
+
+@torch.no_grad()
+def _hand_over(weight: Tensor, copied: Tensor) -> None:
+    """Add the gradient of a copy to that of the weight as soon as it is there, and free it."""
+    assert copied.grad is not None and weight.grad is not None
+    weight.grad += copied.grad
+    copied.grad = None
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -86,20 +86,28 @@ def watch_nmt(recorder: Recorder) -> Command:
     return main
 
 
+def note(recorder: Recorder, owner: Any, method: str, add: Callable[[Any, Any], None]) -> None:
+    """Let `add(self, batch or batches)` come before a method, and an update end with its step."""
+    original = getattr(owner, method)
+
+    def noted(self: Any, batch: Any, *arguments: Any) -> Any:
+        add(self, batch)
+        return original(self, batch, *arguments)
+
+    setattr(owner, method, noted)
+    register_optimizer_step_post_hook(recorder.end_update)
+
+
 def watch_onmt(recorder: Recorder) -> Command:
     from onmt.bin.train import main
     from onmt.trainer import Trainer
 
-    accumulate = Trainer._gradient_accumulation
-
-    def recorded(trainer: Any, batches: Any, *arguments: Any) -> Any:
+    def add(trainer: Any, batches: Any) -> None:
         for batch in batches:
             is_real = batch["tgt"][:, 1:, 0] != trainer.train_loss.padding_idx
             recorder.add(is_real, batch["srclen"].sum(), batch["src"])
-        return accumulate(trainer, batches, *arguments)
 
-    Trainer._gradient_accumulation = recorded
-    register_optimizer_step_post_hook(recorder.end_update)
+    note(recorder, Trainer, "_gradient_accumulation", add)
     return main
 
 
@@ -107,16 +115,11 @@ def watch_eole(recorder: Recorder) -> Command:
     from eole.bin.main import main
     from eole.trainer import BatchProcessor
 
-    process = BatchProcessor.process_batch
-
-    def recorded(processor: Any, batch: Any, *arguments: Any) -> Any:
-        tgt = batch["tgt"][:, 1:].flatten(1)
-        is_real = tgt != processor.train_loss.padding_idx
+    def add(processor: Any, batch: Any) -> None:
+        is_real = batch["tgt"][:, 1:].flatten(1) != processor.train_loss.padding_idx
         recorder.add(is_real, batch["srclen"].sum(), batch["src"])
-        return process(processor, batch, *arguments)
 
-    BatchProcessor.process_batch = recorded
-    register_optimizer_step_post_hook(recorder.end_update)
+    note(recorder, BatchProcessor, "process_batch", add)
     return main
 
 
@@ -124,15 +127,11 @@ def watch_sockeye(recorder: Recorder) -> Command:
     from sockeye.train import main
     from sockeye.training import EarlyStoppingTrainer
 
-    step = EarlyStoppingTrainer._step
-
-    def recorded(trainer: Any, batch: Any) -> Any:
+    def add(_: Any, batch: Any) -> None:
         num_src = (batch.source[:, :, 0] != 0).sum()
         recorder.add(batch.labels["target_label"] != 0, num_src, batch.source)
-        return step(trainer, batch)
 
-    EarlyStoppingTrainer._step = recorded
-    register_optimizer_step_post_hook(recorder.end_update)
+    note(recorder, EarlyStoppingTrainer, "_step", add)
     return main
 
 
@@ -140,14 +139,10 @@ def watch_joeynmt(recorder: Recorder) -> Command:
     from joeynmt.__main__ import main
     from joeynmt.training import TrainManager
 
-    train_step = TrainManager._train_step
-
-    def recorded(manager: Any, batch: Any) -> Any:
+    def add(_: Any, batch: Any) -> None:
         recorder.add(batch.trg_mask[:, 0], batch.src_length.sum(), batch.src)
-        return train_step(manager, batch)
 
-    TrainManager._train_step = recorded
-    register_optimizer_step_post_hook(recorder.end_update)
+    note(recorder, TrainManager, "_train_step", add)
     return main
 
 

@@ -21,7 +21,7 @@ KINDS = [
 # What an operator is by its own name, wherever it stands.
 _BY_NAME = {
     "matrix products": "mm addmm mkldnn_linear mkldnn_linear_backward",
-    "attention": "bmm baddbmm _softmax _softmax_backward_data "
+    "attention": "bmm baddbmm "
     "_scaled_dot_product_flash_attention_for_cpu "
     "_scaled_dot_product_flash_attention_for_cpu_backward",
     "softmax and loss": "_log_softmax _log_softmax_backward_data logsumexp nll_loss_forward "
@@ -42,7 +42,7 @@ _BY_PLACE = {
     "softmax and loss": ("loss", "entropy", "logsoftmax"),
     "optimiser and gradient": ("optimizer.", "accumulategrad"),
     OTHER: ("linear",),
-    "attention": ("attention", "attend", "bmm"),
+    "attention": ("attention", "multihead", "bmm"),
 }
 _MOVES = (
     "copy_ to _to_copy clone contiguous cat stack fill_ zero_ zeros zeros_like index index_select"

@@ -12,10 +12,9 @@ import yaml
 from sizes import Size
 
 from nmt.lines import write_lines
-from nmt.prepare import load_vocabs
 from nmt.run_folder import RunFolder
 from nmt.tokens.store import TokenStore
-from nmt.tokens.vocab import PAD
+from nmt.tokens.vocab import PAD, load_vocabs
 
 # More than Multi30k has: all its pairs are sorted by length together, and none is too long.
 MAX_PAIRS, MAX_LENGTH = 30_000, 150
