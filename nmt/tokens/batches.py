@@ -53,22 +53,27 @@ class Planner:
         """Return the updates of an epoch (0-based) in the order in which they are trained on."""
         rng = np.random.default_rng([self.seed, epoch])
         rows = self._draw(rng)
-        groups = self.groups(rows)
+        groups = self.groups(rows, epoch)
         order = rng.permutation(len(groups))
         return _join(groups, self.padded_sizes(groups), order, self.batch_tokens)
 
-    def groups(self, rows: Ints) -> list[Ints]:
+    def groups(self, rows: Ints, epoch: int = 0) -> list[Ints]:
         """Cut rows into groups of like length, shortest first.
 
-        The sort is stable: rows of like length stay in the order in which they were drawn, so that
-        they meet others in every epoch.
+        Rows with the same longer side are sorted by how much longer their source is, up and down in
+        turns, so that neighbours are alike on both sides. Where it goes up and what counts as alike
+        changes with the epoch, and rows that are alike stay in the order in which they were drawn,
+        so that rows meet others in every epoch.
         """
         if not len(rows):
             return []
-        keys = (self.tgt_lengths[rows] // 2, self.longest[rows])
+        longest = self.longest[rows]
+        surplus = (self.src_lengths[rows] - self.tgt_lengths[rows] + epoch // 2 % 2) // 2
+        slope = np.where((longest + epoch) % 2 == 1, -surplus, surplus)
         # Numbers of 16 bits are sorted in linear time, which counts with millions of rows.
+        keys = (slope - slope.min(), longest)
         order = np.lexsort([key.astype(np.min_scalar_type(int(key.max()))) for key in keys])
-        cuts = cut(self.longest[rows[order]], self.limit)
+        cuts = cut(longest[order], self.limit)
         return np.split(rows[order], cuts)
 
     def padded_sizes(self, groups: list[Ints]) -> list[int]:

@@ -36,13 +36,14 @@ class _SmoothedCrossEntropy(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         references = torch.arange(len(tgt_N), device=tgt_N.device), tgt_N
         logits_NV = hidden_ND @ weight_VD.t()
-        grad_NV = torch.softmax(logits_NV, dim=-1)
+        logits_N = logits_NV[references]
+        grad_NV = torch.softmax(logits_NV, dim=-1, out=logits_NV)
         probs_N = grad_NV[references].float()
         nll = -probs_N.clamp(min=_SMALLEST).log().sum()
         mean_D = weight_VD.mean(0, dtype=torch.float32)
         sum_D = hidden_ND.sum(0, dtype=torch.float32)
         # The mean over V of -log p is log Z less the mean logit.
-        evenly = nll + logits_NV[references].sum(dtype=torch.float32) - sum_D @ mean_D
+        evenly = nll + logits_N.sum(dtype=torch.float32) - sum_D @ mean_D
         grad_NV[references] = (probs_N - (1 - smoothing)).to(grad_NV.dtype)
         ctx.save_for_backward(hidden_ND, weight_VD, grad_NV, smoothing * mean_D, sum_D)
         ctx.share = smoothing / len(weight_VD)
