@@ -9,6 +9,8 @@ from torch.autograd.function import once_differentiable
 from nmt.model.transformer import Transformer, keep_real
 from nmt.tokens.batches import Batch
 
+# Positions whose logits are made together; half or twice as many were 2 % slower, all 10 %.
+_ROWS_AT_ONCE = 1024
 _SMALLEST = torch.finfo(torch.float32).tiny
 
 
@@ -25,39 +27,44 @@ class LossSums(NamedTuple):
 class _SmoothedCrossEntropy(torch.autograd.Function):
     """The output projection and its loss in one, with the gradient by hand.
 
-    Of all that is as large as positions x vocabulary only the probabilities are ever made, once, in
-    the precision of the model: the gradient of the logits is p - (1 - s)·onehot - s/V, of which the
-    even part s/V is the same for all and need not be written out.
+    The gradient of the logits is p - (1 - s)·onehot - s/V, of which the even part s/V is the same
+    for all and need not be written out. The rest is made in place of the logits, for some positions
+    at a time, and used up at once: nothing as large as positions x vocabulary lies in memory.
     """
 
     @staticmethod
     def forward(
         ctx: Any, hidden_ND: Tensor, weight_VD: Tensor, tgt_N: Tensor, smoothing: float
     ) -> tuple[Tensor, Tensor]:
-        references = torch.arange(len(tgt_N), device=tgt_N.device), tgt_N
-        logits_NV = hidden_ND @ weight_VD.t()
-        logits_N = logits_NV[references]
-        grad_NV = torch.softmax(logits_NV, dim=-1, out=logits_NV)
-        probs_N = grad_NV[references].float()
-        nll = -probs_N.clamp(min=_SMALLEST).log().sum()
         mean_D = weight_VD.mean(0, dtype=torch.float32)
         sum_D = hidden_ND.sum(0, dtype=torch.float32)
-        # The mean over V of -log p is log Z less the mean logit.
-        evenly = nll + logits_N.sum(dtype=torch.float32) - sum_D @ mean_D
-        grad_NV[references] = (probs_N - (1 - smoothing)).to(grad_NV.dtype)
-        ctx.save_for_backward(hidden_ND, weight_VD, grad_NV, smoothing * mean_D, sum_D)
-        ctx.share = smoothing / len(weight_VD)
+        grad_ND = torch.empty_like(hidden_ND)
+        grad_VD = (-smoothing / len(weight_VD) * sum_D).repeat(len(weight_VD), 1)
+        nll = logits = torch.zeros_like(sum_D[0])
+        for some_ND, some_N, out_ND in zip(
+            *(rows.split(_ROWS_AT_ONCE) for rows in (hidden_ND, tgt_N, grad_ND)), strict=True
+        ):
+            references = torch.arange(len(some_N), device=some_N.device), some_N
+            logits_NV = some_ND @ weight_VD.t()
+            logits = logits + logits_NV[references].sum(dtype=torch.float32)
+            grad_NV = torch.softmax(logits_NV, dim=-1, out=logits_NV)
+            probs_N = grad_NV[references].float()
+            nll = nll - probs_N.clamp(min=_SMALLEST).log().sum()
+            grad_NV[references] = (probs_N - (1 - smoothing)).to(grad_NV.dtype)
+            torch.mm(grad_NV, weight_VD, out=out_ND)
+            grad_VD += grad_NV.t() @ some_ND
+        grad_ND -= (smoothing * mean_D).to(grad_ND.dtype)
+        ctx.save_for_backward(grad_ND, grad_VD.to(weight_VD.dtype))
         ctx.mark_non_differentiable(nll)
+        # The mean over V of -log p is log Z less the mean logit.
+        evenly = nll + logits - sum_D @ mean_D
         return (1 - smoothing) * nll + smoothing * evenly, nll
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor, Tensor, None, None]:
-        hidden_ND, weight_VD, grad_NV, even_D, sum_D = ctx.saved_tensors
-        dtype = grad_NV.dtype
-        grad_ND = (grad_NV @ weight_VD).sub_(even_D.to(dtype))
-        grad_VD = (grad_NV.t() @ hidden_ND).sub_((ctx.share * sum_D).to(dtype))
-        return grad_ND.mul_(grad), grad_VD.mul_(grad), None, None
+        grad_ND, grad_VD = ctx.saved_tensors
+        return grad_ND * grad, grad_VD * grad, None, None
 
 
 def smoothed_cross_entropy(

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+import nmt.training.loss
 from nmt.config import ModelConfig
 from nmt.model.transformer import Transformer, keep_real
 from nmt.tokens.batches import Batch, pad, shift
@@ -79,6 +80,18 @@ def test_nll_carries_no_gradient() -> None:
     for smoothing in SMOOTHINGS:
         sums = smoothed_cross_entropy(hidden_ND, weight_VD, tgt_N, smoothing)
         assert [value.requires_grad for value in sums] == [True, False]
+
+
+@pytest.mark.parametrize("rows_at_once", [7, 40])
+def test_rows_may_be_taken_in_parts(rows_at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    hidden_ND, weight_VD, tgt_N = random_logits()
+    results = []
+    for number in (1000, rows_at_once):
+        monkeypatch.setattr(nmt.training.loss, "_ROWS_AT_ONCE", number)
+        loss, nll = smoothed_cross_entropy(hidden_ND, weight_VD, tgt_N, 0.1)
+        results.append((loss, nll, *torch.autograd.grad(loss, (hidden_ND, weight_VD))))
+    for part, whole in zip(*results, strict=True):
+        torch.testing.assert_close(part, whole)
 
 
 def test_sums_grow_with_the_rows() -> None:
