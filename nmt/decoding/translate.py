@@ -5,11 +5,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import NamedTuple, Protocol, Self
 
 import torch
 
 from nmt.config import DecodingConfig
+from nmt.decoding.ctranslate2_engine import CTranslate2Engine
 from nmt.decoding.search import Hypothesis, beam_search, greedy
 from nmt.device import choose_device, choose_dtype
 from nmt.errors import UserError
@@ -36,21 +37,41 @@ class Translation(NamedTuple):
     """False where the length cap came before the stop token."""
 
 
+class Trained(NamedTuple):
+    """What a run folder holds of a translator; the model is in fp32 and evaluation mode."""
+
+    model: Transformer
+    vocabs: Vocabs
+    decoding: DecodingConfig
+    checkpoint: str
+
+
+class Engine(Protocol):
+    """What finds translations of ids: our own search, or CTranslate2."""
+
+    @property
+    def precision(self) -> str: ...
+
+    @property
+    def max_positions(self) -> int | None:
+        """How long a sequence may be; None where there is no end."""
+
+    def search_batches(
+        self, batches: Sequence[list[list[int]]], options: DecodingConfig, num_best: int
+    ) -> Iterator[list[list[Hypothesis]]]:
+        """Yield for each batch of sentences, longest first, the best hypotheses of each."""
+
+
 class Translator:
     """A trained model that turns lines of text into lines of text."""
 
     def __init__(
-        self, model: Transformer, vocabs: Vocabs, decoding: DecodingConfig, checkpoint: str = ""
+        self, engine: Engine, vocabs: Vocabs, decoding: DecodingConfig, checkpoint: str = ""
     ) -> None:
-        """Take a model in evaluation mode, in the precision in which it is to compute."""
-        self.recipe = {
-            "checkpoint": checkpoint,
-            "precision": str(model.output.weight.dtype).removeprefix("torch."),
-        }
-        self._model = model
+        self.recipe = {"checkpoint": checkpoint, "precision": engine.precision}
+        self.engine = engine
         self._vocabs = vocabs
         self._decoding = decoding
-        self._device = next(model.parameters()).device
 
     @classmethod
     def load(
@@ -60,20 +81,24 @@ class Translator:
         checkpoint: str = "",
         device: str = "auto",
         precision: str = "auto",
+        engine: str = "torch",
     ) -> Self:
         """Load a run folder; the best checkpoint unless another is named, such as last.
 
+        `engine` is torch or ctranslate2, which is converted to at each start.
         Raises UserError where the folder, the checkpoint or the device is not there.
         """
-        folder = RunFolder(Path(run))
-        config = folder.load_config()
-        weights = find_checkpoint(folder, checkpoint)
-        vocabs = load_vocabs(config, folder)
-        model = Transformer(config.model, src_vocab=len(vocabs.src), tgt_vocab=len(vocabs.tgt))
-        load_model(model, weights)
-        place = choose_device(device)
-        model = compute_in(model.eval(), choose_dtype(precision, place)).to(place)
-        return cls(model, vocabs, config.decoding, weights.resolve().name)
+        if engine not in ("torch", "ctranslate2"):
+            raise UserError(f'engine "{engine}" is not known; take torch or ctranslate2.')
+        trained = load_trained(RunFolder(Path(run)), checkpoint)
+        found: Engine
+        if engine == "ctranslate2":
+            found = CTranslate2Engine.convert(trained.model, trained.vocabs, device, precision)
+        else:
+            place = choose_device(device)
+            model = compute_in(trained.model, choose_dtype(precision, place)).to(place)
+            found = TorchEngine(model)
+        return cls(found, trained.vocabs, trained.decoding, trained.checkpoint)
 
     def translate(
         self,
@@ -145,8 +170,11 @@ class Translator:
         results = [[Translation("", 0.0, True)] for _ in src_ids]
         # What is blank holds the stop token alone.
         rows = [row for row, ids in enumerate(src_ids) if len(ids) > 1]
-        for batch in _batches(rows, src_ids, options.batch_size):
-            found = self.search([src_ids[row] for row in batch], options, num_best)
+        batches = list(_batches(rows, src_ids, options.batch_size))
+        ids = [[src_ids[row] for row in batch] for batch in batches]
+        for batch, found in zip(
+            batches, self.engine.search_batches(ids, options, num_best), strict=True
+        ):
             for row, hypotheses in zip(batch, found, strict=True):
                 texts = self._vocabs.tgt.decode([best.ids for best in hypotheses])
                 results[row] = [
@@ -156,18 +184,42 @@ class Translator:
         return results
 
     def _encode(self, lines: Sequence[str], first_number: int) -> list[list[int]]:
-        """Return the ids of lines, cropped to the positions that the model has learned."""
+        """Return the ids of lines, cropped to the positions that the model has."""
         src_ids = self._vocabs.src.encode([normalise(line) for line in lines])
-        limit = self._model.max_positions
+        limit = self.engine.max_positions
         for number, ids in enumerate(src_ids, start=first_number):
             if limit and len(ids) > limit:
                 warnings.warn(
                     f"line {number}: has {len(ids)} tokens, more than the {limit} positions that "
-                    f"the model has learned; the rest is not translated.",
+                    f"the model has; the rest is not translated.",
                     stacklevel=2,
                 )
                 ids[limit - 1 :] = [STOP]
         return src_ids
+
+
+class TorchEngine:
+    """Our own search, of one batch after another."""
+
+    def __init__(self, model: Transformer) -> None:
+        """Take a model in evaluation mode, in the precision in which it is to compute."""
+        self._model = model
+        self._device = next(model.parameters()).device
+
+    @property
+    def precision(self) -> str:
+        return str(self._model.output.weight.dtype).removeprefix("torch.")
+
+    @property
+    def max_positions(self) -> int | None:
+        return self._model.max_positions
+
+    def search_batches(
+        self, batches: Sequence[list[list[int]]], options: DecodingConfig, num_best: int
+    ) -> Iterator[list[list[Hypothesis]]]:
+        """Yield for each batch the best hypotheses of its sentences."""
+        for batch in batches:
+            yield self.search(batch, options, num_best)
 
     @torch.inference_mode()
     def search(
@@ -204,6 +256,16 @@ class Translator:
             banned=banned,
             num_best=num_best,
         )
+
+
+def load_trained(run: RunFolder, checkpoint: str) -> Trained:
+    """Load the best checkpoint of a run unless another is named; UserError where it is not."""
+    config = run.load_config()
+    weights = find_checkpoint(run, checkpoint)
+    vocabs = load_vocabs(config, run)
+    model = Transformer(config.model, src_vocab=len(vocabs.src), tgt_vocab=len(vocabs.tgt))
+    load_model(model, weights)
+    return Trained(model.eval(), vocabs, config.decoding, weights.resolve().name)
 
 
 def _batches(
