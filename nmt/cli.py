@@ -217,9 +217,8 @@ def translate(
     engine: EngineOption = "torch",
 ) -> None:
     """Translate text, one sentence a line; as many lines come out as go in."""
-    from tqdm import tqdm
-
     from nmt.decoding.translate import Translator
+    from nmt.device import settle
     from nmt.lines import read_lines, write_whole
 
     lines = read_lines(input_)
@@ -229,6 +228,7 @@ def translate(
         run, checkpoint=checkpoint, device=device, precision=precision, engine=engine
     )
     options = translator.options(beam, length_penalty, batch_size)
+    settle()
     rows = (
         translator.stream_rows(lines, options, nbest)
         if nbest
@@ -239,6 +239,8 @@ def translate(
             sys.stdout.buffer.write(f"{row}\n".encode())
             sys.stdout.buffer.flush()
         return
+    from tqdm import tqdm
+
     with write_whole(output) as stream:
         for row in tqdm(rows, desc="translating", unit=" lines", disable=None):
             stream.write(f"{row}\n".encode())
@@ -274,6 +276,7 @@ def evaluate(
         print(json.dumps(report_record(report)) if as_json else "\n".join(describe_report(report)))
         return
     from nmt.decoding.translate import Translator
+    from nmt.device import settle
     from nmt.evaluation.evaluate import evaluate as evaluate_run
     from nmt.run_folder import RunFolder
 
@@ -281,6 +284,7 @@ def evaluate(
         run, checkpoint=checkpoint, device=device, precision=precision, engine=engine
     )
     options = translator.options(beam, length_penalty, batch_size)
+    settle()
     scores = []
     for score in evaluate_run(RunFolder(run), translator, options, lowercase=lowercase):
         scores.append(score.record())

@@ -187,7 +187,7 @@ class DecodingConfig:
     beam: int = 5
     length_penalty: float = 1.0
     """A hypothesis scores the sum of log p / T ** length_penalty, T with the stop token."""
-    batch_size: int = 64
+    batch_size: int = 256
     """Sentences decoded at once."""
 
 

@@ -13,13 +13,13 @@ import torch
 
 from nmt.config import Config, TrainingConfig
 from nmt.data.sources.corpora import Sources
-from nmt.device import choose_device, choose_dtype, keep_memory
+from nmt.device import choose_device, choose_dtype, compute_alike, keep_memory
 from nmt.errors import UserError
 from nmt.model.transformer import Transformer
-from nmt.prepare import load_vocabs, prepare
+from nmt.prepare import prepare
 from nmt.run_folder import RunFolder
 from nmt.tokens.batches import Batch
-from nmt.tokens.vocab import PAD
+from nmt.tokens.vocab import PAD, load_vocabs
 from nmt.training.advice import Outlook, advise
 from nmt.training.checkpoint import Progress
 from nmt.training.display import duration, table
@@ -105,6 +105,7 @@ def measure(learner: Learner, feed: Feed, seconds: float) -> Measured:
 def _throwaway(config: Config, run: RunFolder) -> tuple[Learner, Feed]:
     vocabs = load_vocabs(config, run)
     device = choose_device(config.training.device)
+    compute_alike(device)  # as training does, which takes its time on a GPU
     torch.manual_seed(config.training.seed)
     model = Transformer(config.model, src_vocab=len(vocabs.src), tgt_vocab=len(vocabs.tgt))
     dtype = choose_dtype(config.training.precision, device)

@@ -21,7 +21,7 @@ from nmt.lines import normalise, read_lines
 from nmt.run_folder import RunFolder, describe_command, write_json
 from nmt.tasks import hash_of, worker_pool
 from nmt.tokens.store import make_rows, write_store
-from nmt.tokens.vocab import Vocabs, load_vocab
+from nmt.tokens.vocab import Vocabs, load_vocab, load_vocabs, vocab_files
 
 _SIDES = ("src", "tgt")
 Inputs = dict[str, dict[str, Any]]
@@ -81,17 +81,6 @@ def prepare(
     _statistics_file(run).unlink(missing_ok=True)
     run.clear_partial_files()
     return _prepare(config, run, sources, plan)
-
-
-def load_vocabs(config: Config, run: RunFolder) -> Vocabs:
-    """Return the vocabularies of a run, checked against the hashes in run.json."""
-    record = run.read_record()
-    if "vocab" not in record:
-        raise UserError(f"{run.path}: is not prepared to its end; let nmt prepare do it.")
-    hashes = record["vocab"]
-    files = _vocab_files(config, run)
-    loaded = {path: load_vocab(path, hashes[path.name]) for path in files}
-    return Vocabs(*(loaded[path] for path in files))
 
 
 def _prepare(config: Config, run: RunFolder, sources: Sources, plan: Plan) -> Statistics:
@@ -157,10 +146,6 @@ def _given_vocabs(config: Config) -> Vocabs | None:
             f"{str(its_config.vocab.separate).lower()}, and its vocabulary is taken; set the same."
         )
     return vocabs
-
-
-def _vocab_files(config: Config, run: RunFolder) -> list[Path]:
-    return [run.vocab_file(side, is_separate=config.vocab.separate) for side in _SIDES]
 
 
 def _open(config: Config, sources: Sources, spec: CorpusSpec, split: str) -> Corpus:
@@ -247,7 +232,7 @@ def _fingerprints(corpora: list[Corpus], config: Config) -> Inputs:
     if config.vocab.model:
         paths.append(Path(config.vocab.model))
     if config.training.init_from:
-        paths += _vocab_files(config, RunFolder(Path(config.training.init_from)))
+        paths += vocab_files(config, RunFolder(Path(config.training.init_from)))
     return {str(path): _fingerprint(path) for path in paths}
 
 

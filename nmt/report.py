@@ -9,10 +9,10 @@ import numpy as np
 from nmt.data.examples import read_examples, read_ledger
 from nmt.data.shards import Ints
 from nmt.errors import UserError
-from nmt.prepare import Statistics, load_vocabs
+from nmt.prepare import Statistics
 from nmt.run_folder import RunFolder
 from nmt.tokens.store import TokenStore
-from nmt.tokens.vocab import PAD, Vocab
+from nmt.tokens.vocab import PAD, Vocab, load_vocabs
 
 _NUM_BARS = 12
 _BAR_WIDTH = 40

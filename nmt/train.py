@@ -10,14 +10,15 @@ from tqdm import tqdm
 
 from nmt.config import Config, DecodingConfig
 from nmt.data.sources.corpora import Sources
-from nmt.decoding.translate import TorchEngine, Translator
+from nmt.decoding.torch_engine import TorchEngine
+from nmt.decoding.translate import Translator
 from nmt.errors import UserError
 from nmt.evaluation.score import corpus_bleu, corpus_chrf
 from nmt.lines import read_lines
 from nmt.model.transformer import Transformer
-from nmt.prepare import Statistics, load_vocabs, prepare
+from nmt.prepare import Statistics, prepare
 from nmt.run_folder import RunFolder, describe_command
-from nmt.tokens.vocab import Vocabs
+from nmt.tokens.vocab import Vocabs, load_vocabs
 from nmt.training.checkpoint import (
     Progress,
     Whole,

@@ -24,7 +24,7 @@ def mirror() -> Path:
 
 @pytest.fixture(autouse=True, scope="session")
 def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """No test fills the user's cache, waits for a hub, or finds the mirror without asking for it."""
+    """No test fills the user's cache, waits for a hub, or finds the mirror without asking."""
     patch = pytest.MonkeyPatch()
     patch.delenv("NMT_MIRROR", raising=False)
     patch.setenv("NMT_CACHE", str(tmp_path_factory.mktemp("cache")))

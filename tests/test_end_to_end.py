@@ -1,12 +1,15 @@
 """Tiny tasks through the real command line, from text files to BLEU."""
 
+import hashlib
 import json
+import pickle
 import re
 import shutil
 from pathlib import Path
 
 import pytest
 from conftest import Cli
+from prepared import write_vocab
 from tiny import reverse, write_task
 
 
@@ -48,10 +51,52 @@ def test_a_finished_run_is_not_trained_again(cli: Cli, copy_run: Path) -> None:
 
 
 def test_a_run_folder_can_be_moved(cli: Cli, copy_run: Path, tmp_path: Path) -> None:
+    """To another machine, where neither the corpora nor the config are."""
     moved = tmp_path / "elsewhere"
     shutil.copytree(copy_run, moved, symlinks=True)
-    assert cli("translate", moved, input="ba be bi\n").stdout == "ba be bi\n"
-    assert _bleu(cli, moved) > 95
+    hidden = copy_run.parent.rename(copy_run.parent.with_name("hidden"))
+    try:
+        assert cli("translate", moved, input="ba be bi\n").stdout == "ba be bi\n"
+        assert _bleu(cli, moved) > 95
+    finally:
+        hidden.rename(copy_run.parent)
+
+
+class Bomb:
+    """Unpickling this runs code."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (Path("unpickled").touch, ())
+
+
+def test_a_pickle_in_place_of_a_checkpoint_is_never_run(
+    cli: Cli, copy_run: Path, tmp_path: Path
+) -> None:
+    """Refused where it is to decode; training goes on from the checkpoint before, and says so."""
+    run = tmp_path / "run"
+    shutil.copytree(copy_run, run, symlinks=True)
+    (run / "checkpoints/step-000800/model.safetensors").write_bytes(pickle.dumps(Bomb()))
+    refused = cli("translate", run, "--checkpoint", "last", input="ba\n", status=2, cwd=tmp_path)
+    assert "checkpoints/last: this checkpoint is not whole" in refused.stderr
+    command = ["train", copy_run.parent / "copy.yaml", "--run", run]
+    went_on = cli(*command, "--set", "training.max_steps=402", cwd=tmp_path)
+    assert "step-000800 is not whole (model.safetensors is not what was written" in went_on.stderr
+    assert "going on from update 400" in went_on.stdout
+    assert not (tmp_path / "unpickled").exists()
+
+
+def test_the_vocabulary_of_another_run_is_refused_by_both_hashes(
+    cli: Cli, copy_run: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(copy_run, run, symlinks=True)
+    write_vocab(run / "vocab.model")
+    hashes = [hashlib.sha256((each / "vocab.model").read_bytes()) for each in (run, copy_run)]
+    training = ["train", copy_run.parent / "copy.yaml", "--run", run, "--set"]
+    for command in (["translate", run], [*training, "training.max_steps=900"]):
+        refused = cli(*command, input="ba\n", status=2)
+        for found in hashes:
+            assert found.hexdigest() in refused.stderr
 
 
 def test_scores_are_kept_with_their_recipe(cli: Cli, copy_run: Path) -> None:

@@ -155,11 +155,11 @@ def test_a_kill_before_the_ranks_have_met_ends_all(config: Path) -> None:
     wait_for_end(workers)
 
 
-def torchrun(*arguments: str) -> "subprocess.Popen[str]":
-    # `--`, as torchrun takes `--run` for an option of its own.
+def torchrun(*arguments: str, cwd: Path | None = None) -> "subprocess.Popen[str]":
     options = ["--standalone", "--nproc-per-node", "2", *arguments]
     return subprocess.Popen(
         [sys.executable, "-m", "torch.distributed.run", *options],
+        cwd=cwd,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=os.environ | {"OMP_NUM_THREADS": "1"},
@@ -168,8 +168,9 @@ def torchrun(*arguments: str) -> "subprocess.Popen[str]":
 
 
 def test_torchrun_hands_on_its_signal(config: Path) -> None:
-    run = new_run(config, "torchrun")
-    process = torchrun("-m", "--", "nmt", *train(config, run, ENDLESS))
+    run = new_run(config, "runs/copy")
+    _, _, _, _, *settings = train(config, run, ENDLESS)
+    process = torchrun("-m", "nmt", "train", config.name, *settings, cwd=config.parent)
     wait_for_update(run, 3)
     workers = children(process.pid)
     process.send_signal(signal.SIGTERM)
@@ -182,6 +183,7 @@ def test_torchrun_hands_on_its_signal(config: Path) -> None:
 @pytest.mark.slow
 def test_torchrun_starts_again_after_a_kill(config: Path) -> None:
     run = new_run(config, "again")
+    # `--`, as torchrun takes `--run` for an option of its own.
     process = torchrun("--max-restarts", "1", "-m", "--", "nmt", *train(config, run, SAVING))
     wait_for_update(run, 7)
     os.kill(children(process.pid)[1], signal.SIGKILL)

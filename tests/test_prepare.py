@@ -24,9 +24,10 @@ from prepared import (
 from nmt.config import load_config
 from nmt.errors import UserError
 from nmt.lines import read_lines
-from nmt.prepare import Statistics, load_vocabs
+from nmt.prepare import Statistics
 from nmt.run_folder import RunFolder
 from nmt.tokens.store import TokenStore
+from nmt.tokens.vocab import load_vocabs
 
 TRAIN = some_pairs(60, seed=1)
 

@@ -7,8 +7,8 @@ import pytest
 from prepared import prepare_small, some_pairs, stored_rows, write_corpus, write_small
 
 from nmt.errors import UserError
-from nmt.prepare import load_vocabs
 from nmt.run_folder import RunFolder
+from nmt.tokens.vocab import load_vocabs
 
 TRAIN = some_pairs(60, seed=5)
 SEPARATE = ("vocab={separate: true, size: 64}", "model.tie=none")

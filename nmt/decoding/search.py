@@ -2,13 +2,19 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, Self, TypeAlias, TypeVar
+from typing import Protocol, Self, TypeAlias, TypeVar
 
 import torch
 from torch import Tensor
 
+from nmt.decoding.candidates import Candidates, best_candidates
+
 # Tensor names end in their shape: B sentences (those still searched), W beams, V vocabulary,
-# T pieces so far, P pieces a beam may go on with, C candidates (W·P), N any few.
+# T pieces so far, C candidates, N any few.
+
+
+# Sentences that are done leave the batch when this share of it is: each time, all state is copied.
+_SHARE_THAT_LEAVES = 1 / 8
 
 
 class State(Protocol):
@@ -41,14 +47,6 @@ class Hypothesis:
     is_finished: bool
 
 
-class _Candidates(NamedTuple):
-    """Hypotheses one piece longer, best first: Σ log p, the beam each continues, its new piece."""
-
-    totals_BC: Tensor
-    beams_BC: Tensor
-    ids_BC: Tensor
-
-
 def greedy(
     step: Step[StateT],
     state: StateT,
@@ -71,24 +69,23 @@ def greedy(
     history_BT = last_B1[:, :0]
     hypotheses: dict[int, Hypothesis] = {}
     present = list(range(len(caps)))
-    while present:
+    while len(hypotheses) < len(caps):
         scores_B1V, state = step(last_B1, state)
-        best = _candidates(totals_B1, scores_B1V, 1, banned_N)
+        best = best_candidates(totals_B1, scores_B1V, 1, banned_N)
         totals_B1, last_B1 = best.totals_BC[:, :1], best.ids_BC[:, :1]
         history_BT = torch.cat([history_BT, last_B1], dim=1)
         has_stopped = (last_B1[:, 0] == stop).tolist()
-        kept = []
         for row, sentence in enumerate(present):
-            if has_stopped[row] or history_BT.shape[1] == caps[sentence]:
+            is_done = has_stopped[row] or history_BT.shape[1] == caps[sentence]
+            if is_done and sentence not in hypotheses:
                 ids, total = history_BT[row].tolist(), totals_B1[row].item()
                 hypotheses[sentence] = _hypothesis(ids, total, stop, length_penalty)
-            else:
-                kept.append(row)
+        kept = _rows_that_stay([sentence not in hypotheses for sentence in present])
         if 0 < len(kept) < len(present):
             kept_B = last_B1.new_tensor(kept)
             last_B1, totals_B1, history_BT = last_B1[kept_B], totals_B1[kept_B], history_BT[kept_B]
             state = state.select(kept_B, torch.zeros_like(last_B1))
-        present = [present[row] for row in kept]
+            present = [present[row] for row in kept]
     return [hypotheses[sentence] for sentence in range(len(caps))]
 
 
@@ -116,18 +113,22 @@ def beam_search(  # noqa: PLR0913 - all but two are the user's own words
     totals_BW = torch.zeros_like(last_BW, dtype=torch.float32)
     history_BWT = last_BW.new_empty((len(caps), 1, 0))
     pools: list[list[Hypothesis]] = [[] for _ in caps]
+    is_open = [True] * len(caps)
     present = list(range(len(caps)))
-    while present:
+    while any(is_open):
         scores_BWV, state = step(last_BW, state)
-        best = _candidates(totals_BW, scores_BWV, beam, banned_N)
+        best = best_candidates(totals_BW, scores_BWV, beam, banned_N)
         length = history_BWT.shape[2] + 1
         columns_BW, leaves_BC = _split(
             best, stop, beam, num_parents=last_BW.shape[1], is_capped_B=max_lengths_B == length
         )
         for row, ids, total in _read(history_BWT, best, leaves_BC):
-            pools[present[row]].append(_hypothesis(ids, total, stop, length_penalty))
+            if is_open[present[row]]:
+                pools[present[row]].append(_hypothesis(ids, total, stop, length_penalty))
+        for sentence in present:
+            is_open[sentence] &= len(pools[sentence]) < beam and length < caps[sentence]
         num_before = len(present)
-        kept = [r for r, s in enumerate(present) if len(pools[s]) < beam and length < caps[s]]
+        kept = _rows_that_stay([is_open[sentence] for sentence in present])
         present = [present[row] for row in kept]
         if present:
             kept_B = last_BW.new_tensor(kept)
@@ -143,25 +144,15 @@ def beam_search(  # noqa: PLR0913 - all but two are the user's own words
     ]
 
 
-def _candidates(totals_BW: Tensor, scores_BWV: Tensor, beam: int, banned_N: Tensor) -> _Candidates:
-    """Extend every beam by its best pieces and sort what comes out.
-
-    `beam` pieces of each beam, one more as the stop token may be among them, and the banned ones
-    are enough to fill the next beam. Among equals the lower beam comes first, then the lower id.
-    """
-    num_pieces = min(scores_BWV.shape[2], beam + 1 + len(banned_N))
-    top = scores_BWV.topk(num_pieces)
-    ids_BWP, by_id_BWP = top.indices.sort()
-    scores_BWP = top.values.gather(2, by_id_BWP).float()
-    log_probs_BWP = scores_BWP - scores_BWV.float().logsumexp(dim=2, keepdim=True)
-    is_banned_BWP = (ids_BWP.unsqueeze(3) == banned_N).any(dim=3)
-    totals_BWP = totals_BW.unsqueeze(2) + log_probs_BWP.masked_fill(is_banned_BWP, -torch.inf)
-    totals_BC, order_BC = totals_BWP.flatten(1).sort(dim=1, descending=True, stable=True)
-    return _Candidates(totals_BC, order_BC // num_pieces, ids_BWP.flatten(1).gather(1, order_BC))
+def _rows_that_stay(is_open: Sequence[bool]) -> list[int]:
+    """Return the rows still searched, or all while too few have ended to be worth a copy."""
+    open_rows = [row for row, is_open_row in enumerate(is_open) if is_open_row]
+    num_done = len(is_open) - len(open_rows)
+    return open_rows if num_done >= _SHARE_THAT_LEAVES * len(is_open) else [*range(len(is_open))]
 
 
 def _split(
-    best: _Candidates, stop: int, beam: int, num_parents: int, is_capped_B: Tensor
+    best: Candidates, stop: int, beam: int, num_parents: int, is_capped_B: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Return the columns of the candidates that go on, and a mask of those that leave the search.
 
@@ -179,7 +170,7 @@ def _split(
 
 
 def _read(
-    history_BWT: Tensor, best: _Candidates, is_read_BC: Tensor
+    history_BWT: Tensor, best: Candidates, is_read_BC: Tensor
 ) -> Iterator[tuple[int, list[int], float]]:
     """Yield the row, the ids and the total of each candidate under the mask, best first by row."""
     rows_N, columns_N = is_read_BC.nonzero(as_tuple=True)

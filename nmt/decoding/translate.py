@@ -7,23 +7,21 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, Protocol, Self
 
-import torch
-
 from nmt.config import DecodingConfig
 from nmt.decoding.ctranslate2_engine import CTranslate2Engine
-from nmt.decoding.search import Hypothesis, beam_search, greedy
+from nmt.decoding.search import Hypothesis
+from nmt.decoding.torch_engine import TorchEngine
 from nmt.device import choose_device, choose_dtype
 from nmt.errors import UserError
 from nmt.lines import normalise
-from nmt.model.transformer import Transformer, compute_in, keep_real
-from nmt.prepare import load_vocabs
+from nmt.model.blank import without_weights
+from nmt.model.transformer import Transformer, compute_in
 from nmt.run_folder import RunFolder
-from nmt.tokens.batches import pad
-from nmt.tokens.vocab import PAD, START, STOP, UNK, Vocabs
+from nmt.tokens.vocab import STOP, Vocabs, load_vocabs
 from nmt.training.checkpoint import find_checkpoint, load_model
 
 # Sentences of like length are decoded together: so many batches are read ahead to find them.
-_BATCHES_AHEAD = 16
+_BATCHES_AHEAD = 8
 # A batch holds fewer sentences where they are long, so that memory stays bounded.
 _MAX_BATCH_TOKENS = 8192
 
@@ -198,72 +196,13 @@ class Translator:
         return src_ids
 
 
-class TorchEngine:
-    """Our own search, of one batch after another."""
-
-    def __init__(self, model: Transformer) -> None:
-        """Take a model in evaluation mode, in the precision in which it is to compute."""
-        self._model = model
-        self._device = next(model.parameters()).device
-
-    @property
-    def precision(self) -> str:
-        return str(self._model.output.weight.dtype).removeprefix("torch.")
-
-    @property
-    def max_positions(self) -> int | None:
-        return self._model.max_positions
-
-    def search_batches(
-        self, batches: Sequence[list[list[int]]], options: DecodingConfig, num_best: int
-    ) -> Iterator[list[list[Hypothesis]]]:
-        """Yield for each batch the best hypotheses of its sentences."""
-        for batch in batches:
-            yield self.search(batch, options, num_best)
-
-    @torch.inference_mode()
-    def search(
-        self, src_ids: list[list[int]], options: DecodingConfig, num_best: int = 1
-    ) -> list[list[Hypothesis]]:
-        """Search the translations of sentences given as ids that end with the stop token."""
-        src_BS = pad(src_ids).to(self._device)
-        keep_B11S = keep_real(src_BS)
-        state = self._model.start_state(self._model.encode(src_BS, keep_B11S), keep_B11S)
-        # The cap of T: twice the source's tokens plus 10.
-        max_lengths_B = 2 * keep_B11S.flatten(1).sum(1) + 10
-        if self._model.max_positions:
-            max_lengths_B = max_lengths_B.clamp(max=self._model.max_positions)
-        banned = (UNK, START, PAD)
-        if options.beam == 1:
-            best = greedy(
-                self._model.step,
-                state,
-                max_lengths_B=max_lengths_B,
-                start=START,
-                stop=STOP,
-                banned=banned,
-                length_penalty=options.length_penalty,
-            )
-            return [[hypothesis] for hypothesis in best]
-        return beam_search(
-            self._model.step,
-            state,
-            max_lengths_B=max_lengths_B,
-            beam=options.beam,
-            length_penalty=options.length_penalty,
-            start=START,
-            stop=STOP,
-            banned=banned,
-            num_best=num_best,
-        )
-
-
 def load_trained(run: RunFolder, checkpoint: str) -> Trained:
     """Load the best checkpoint of a run unless another is named; UserError where it is not."""
     config = run.load_config()
     weights = find_checkpoint(run, checkpoint)
     vocabs = load_vocabs(config, run)
-    model = Transformer(config.model, src_vocab=len(vocabs.src), tgt_vocab=len(vocabs.tgt))
+    with without_weights():
+        model = Transformer(config.model, src_vocab=len(vocabs.src), tgt_vocab=len(vocabs.tgt))
     load_model(model, weights)
     return Trained(model.eval(), vocabs, config.decoding, weights.resolve().name)
 

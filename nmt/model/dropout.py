@@ -25,5 +25,7 @@ class Dropout(nn.Module):
             return F.dropout(x, self.rate)
         dropped = round(self.rate * 256)
         words = torch.empty(-(-x.numel() // 8), dtype=torch.int64).random_(_ANY, None)
-        is_kept = words.view(torch.uint8)[: x.numel()].view(x.shape) >= dropped
-        return x * (is_kept * (256 / (256 - dropped))).to(x.dtype)
+        draws = words.view(torch.uint8)[: x.numel()].view(x.shape)
+        # Compared straight into x's type, which is vectorised, where a mask of booleans is not.
+        factors = torch.ge(draws, dropped, out=torch.empty_like(x, requires_grad=False))
+        return x * factors.mul_(256 / (256 - dropped))

@@ -5,9 +5,8 @@ from collections.abc import Callable
 from torch import Tensor, nn
 
 from nmt.config import ModelConfig
-from nmt.model.attention import CrossAttention, Linear, SelfAttention, attend, merge_heads
+from nmt.model.attention import CrossAttention, SelfAttention
 from nmt.model.dropout import Dropout
-from nmt.model.state import LayerState
 
 
 class FeedForward(nn.Module):
@@ -15,11 +14,11 @@ class FeedForward(nn.Module):
 
     def __init__(self, d_model: int, d_ff: int) -> None:
         super().__init__()
-        self.inner = Linear(d_model, d_ff)
-        self.outer = Linear(d_ff, d_model)
+        self.inner = nn.Linear(d_model, d_ff)
+        self.outer = nn.Linear(d_ff, d_model)
 
     def forward(self, x_BTD: Tensor) -> Tensor:
-        return self.outer(self.inner(x_BTD).relu_())
+        return self.outer(self.inner(x_BTD).relu())
 
 
 class Residual(nn.Module):
@@ -65,31 +64,9 @@ class DecoderLayer(nn.Module):
         self.feed_forward = FeedForward(config.d_model, config.d_ff)
         self.residuals = nn.ModuleList(Residual(config) for _ in range(3))
 
-    def forward(
-        self, x_BTD: Tensor, keep_11TT: Tensor, memory_BSD: Tensor, keep_B11S: Tensor
-    ) -> Tensor:
+    def forward(self, x_BTD: Tensor, memory_BSD: Tensor, keep_B11S: Tensor) -> Tensor:
         """All target positions at once, as teacher forcing needs them."""
         attended, crossed, fed = self.residuals
-        k_BHSK, v_BHSK = self.cross.project(memory_BSD)
-        x_BTD = attended(x_BTD, lambda x: self.attention(x, keep_11TT))
-        x_BTD = crossed(x_BTD, lambda x: self.cross(x, k_BHSK, v_BHSK, keep_B11S))
+        x_BTD = attended(x_BTD, lambda x: self.attention(x, None))
+        x_BTD = crossed(x_BTD, lambda x: self.cross(x, memory_BSD, keep_B11S))
         return fed(x_BTD, self.feed_forward)
-
-    def step(self, x_BWD: Tensor, state: LayerState, keep_B11S: Tensor) -> Tensor:
-        """One new position of W beams a sentence; the state grows by it.
-
-        The beams of a sentence are the queries of one attention over its memory, so that keys and
-        values of the memory exist once a sentence.
-        """
-        attended, crossed, fed = self.residuals
-        x_BWD = attended(x_BWD, lambda x: self._attend_to_past(x, state))
-        x_BWD = crossed(
-            x_BWD, lambda x: self.cross(x, state.memory_k_BHSK, state.memory_v_BHSK, keep_B11S)
-        )
-        return fed(x_BWD, self.feed_forward)
-
-    def _attend_to_past(self, x_BWD: Tensor, state: LayerState) -> Tensor:
-        q_RH1K, k_RH1K, v_RH1K = self.attention.project(x_BWD.flatten(0, 1)[:, None])
-        k_RHTK, v_RHTK = state.extend(k_RH1K, v_RH1K)
-        attended_R1D = merge_heads(attend(q_RH1K, k_RHTK, v_RHTK, None))
-        return self.attention.out(attended_R1D).view_as(x_BWD)

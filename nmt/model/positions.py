@@ -27,11 +27,12 @@ class SinusoidalPositions(nn.Module):
 
     def forward(self, num_positions: int, first: int, device: torch.device) -> Tensor:
         """Return positions first, first + 1, ..., shape TD."""
-        last = first + num_positions
-        if last > len(self.table_TD) or self.table_TD.device != device:
-            d_model = self.table_TD.shape[1]
-            self.table_TD = sinusoids(max(last, 2 * len(self.table_TD)), d_model).to(device)
-        return self.table_TD[first:last]
+        last, table_TD = first + num_positions, self.table_TD
+        if last > len(table_TD) or table_TD.device != device:
+            num_ready, d_model = table_TD.shape
+            table_TD = sinusoids(max(last, 2 * num_ready), d_model).to(device)
+            self.table_TD = table_TD  # threads decode side by side: each reads what it has made
+        return table_TD[first:last]
 
 
 class LearnedPositions(nn.Module):

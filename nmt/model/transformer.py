@@ -11,16 +11,14 @@ import torch
 from torch import Tensor, nn
 
 from nmt.config import ModelConfig
-from nmt.model.attention import Linear
 from nmt.model.dropout import Dropout
 from nmt.model.layers import DecoderLayer, EncoderLayer
 from nmt.model.positions import LearnedPositions, SinusoidalPositions
-from nmt.model.state import DecoderState, LayerState
 from nmt.tokens.vocab import PAD
 
 
 class Transformer(nn.Module):
-    """Encoder and decoder: `encode`, `decode` and `project` in training, `step` in decoding."""
+    """Encoder and decoder: `encode`, `decode` and `project`; decoding goes by a Stepper."""
 
     def __init__(self, config: ModelConfig, *, src_vocab: int, tgt_vocab: int) -> None:
         super().__init__()
@@ -39,7 +37,7 @@ class Transformer(nn.Module):
         self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(num_decoder))
         self.encoder_norm = _final_norm(config)
         self.decoder_norm = _final_norm(config)
-        self.output = Linear(config.d_model, tgt_vocab, bias=False)
+        self.output = nn.Linear(config.d_model, tgt_vocab, bias=False)
         self._initialise()
         if config.tie != "none":
             self.output.weight = self.tgt_embedding.weight
@@ -56,53 +54,27 @@ class Transformer(nn.Module):
 
     def encode(self, src_BS: Tensor, keep_B11S: Tensor) -> Tensor:
         """Return the memory, shape BSD."""
-        x_BSD = self._embed(self.src_embedding, self.src_positions, src_BS, first=0)
+        x_BSD = self._embed(self.src_embedding, self.src_positions, src_BS)
         for layer in self.encoder:
             x_BSD = layer(x_BSD, keep_B11S)
         return self.encoder_norm(x_BSD)
 
     def decode(self, tgt_in_BT: Tensor, memory_BSD: Tensor, keep_B11S: Tensor) -> Tensor:
         """Return the decoder's output at every position, teacher-forced, shape BTD."""
-        keep_11TT = keep_past(tgt_in_BT.shape[1], tgt_in_BT.device)
-        x_BTD = self._embed(self.tgt_embedding, self.tgt_positions, tgt_in_BT, first=0)
+        x_BTD = self._embed(self.tgt_embedding, self.tgt_positions, tgt_in_BT)
         for layer in self.decoder:
-            x_BTD = layer(x_BTD, keep_11TT, memory_BSD, keep_B11S)
+            x_BTD = layer(x_BTD, memory_BSD, keep_B11S)
         return self.decoder_norm(x_BTD)
 
     def project(self, hidden: Tensor) -> Tensor:
         """Return logits over the target vocabulary: ...D to ...V."""
         return self.output(hidden)
 
-    def start_state(self, memory_BSD: Tensor, keep_B11S: Tensor) -> DecoderState:
-        """Return the state before the first step, of one beam a sentence."""
-        layers = []
-        for layer in self.decoder:
-            assert isinstance(layer, DecoderLayer)
-            k_BHSK, v_BHSK = layer.cross.project(memory_BSD)
-            nothing_BH0K = k_BHSK[:, :, :0]
-            layers.append(LayerState(nothing_BH0K, nothing_BH0K, k_BHSK, v_BHSK))
-        return DecoderState(layers, keep_B11S, num_beams=1, num_positions=0)
-
-    def step(self, ids_BW: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
-        """Return the logits after the pieces chosen last, shape BWV, and the grown state."""
-        position = state.num_positions
-        x_W1D = self._embed(
-            self.tgt_embedding, self.tgt_positions, ids_BW.flatten()[:, None], first=position
-        )
-        x_BWD = x_W1D.view(*ids_BW.shape, -1)
-        for layer, layer_state in zip(self.decoder, state.layers, strict=True):
-            assert isinstance(layer, DecoderLayer)
-            x_BWD = layer.step(x_BWD, layer_state, state.keep_B11S)
-        state.num_positions = position + 1
-        return self.project(self.decoder_norm(x_BWD)), state
-
-    def _embed(
-        self, embedding: nn.Module, positions: nn.Module, ids_BT: Tensor, *, first: int
-    ) -> Tensor:
+    def _embed(self, embedding: nn.Module, positions: nn.Module, ids_BT: Tensor) -> Tensor:
         """Embeddings times sqrt(d_model) plus positions, with dropout (Vaswani 2017, 3.4, 5.4)."""
         scaled_BTD = embedding(ids_BT) * math.sqrt(self.config.d_model)
-        places_TD = positions(ids_BT.shape[1], first, ids_BT.device)
-        return self.dropout(scaled_BTD + places_TD)
+        places_TD = positions(ids_BT.shape[1], 0, ids_BT.device)
+        return self.dropout((scaled_BTD + places_TD).to(self.output.weight.dtype))
 
     def _initialise(self) -> None:
         """Xavier for every matrix; embeddings so that their scaled entries have variance 1."""
@@ -120,21 +92,14 @@ def keep_real(ids_BS: Tensor) -> Tensor:
     return (ids_BS != PAD)[:, None, None, :]
 
 
-def keep_past(num_positions: int, device: torch.device) -> Tensor:
-    """Return True where a position may look: at itself and before, never after it, shape 11TT.
-
-    Padding needs no mask here: it stands at the end, so that no real position sees it.
-    """
-    return torch.ones(1, 1, num_positions, num_positions, dtype=torch.bool, device=device).tril()
-
-
 def compute_in(model: Transformer, dtype: torch.dtype) -> Transformer:
-    """Turn the weights of linear maps to `dtype`, for decoding; embeddings and norms stay fp32."""
+    """Let all but the embeddings compute in `dtype`: their weights become copies in it."""
     for module in model.modules():
-        if isinstance(module, Linear) and module.weight.dtype != dtype:
-            module.weight = nn.Parameter(module.weight.detach().to(dtype), requires_grad=False)
-            if module.bias is not None:
-                module.bias = nn.Parameter(module.bias.detach().to(dtype), requires_grad=False)
+        if isinstance(module, nn.Linear | nn.LayerNorm):
+            for name, weight in module.named_parameters(recurse=False):
+                if weight.dtype != dtype:
+                    copied = nn.Parameter(weight.detach().to(dtype), weight.requires_grad)
+                    setattr(module, name, copied)
     return model
 
 

@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 import sentencepiece as spm
 
-from nmt.config import VocabConfig
+from nmt.config import Config, VocabConfig
 from nmt.errors import UserError
 from nmt.lines import normalise, write_whole
+from nmt.run_folder import RunFolder
 
 UNK, START, STOP, PAD = 0, 1, 2, 3
 _NUM_SPECIALS = 4
@@ -118,6 +119,22 @@ def load_vocab(path: Path, sha256: str = "") -> Vocab:
             f"{sha256}; put the run's own file back."
         )
     return vocab
+
+
+def load_vocabs(config: Config, run: RunFolder) -> Vocabs:
+    """Return the vocabularies of a run, checked against the hashes in run.json."""
+    record = run.read_record()
+    if "vocab" not in record:
+        raise UserError(f"{run.path}: is not prepared to its end; let nmt prepare do it.")
+    hashes = record["vocab"]
+    files = vocab_files(config, run)
+    loaded = {path: load_vocab(path, hashes[path.name]) for path in files}
+    return Vocabs(*(loaded[path] for path in files))
+
+
+def vocab_files(config: Config, run: RunFolder) -> list[Path]:
+    """Return the files of the two sides, one file twice where they are joint."""
+    return [run.vocab_file(side, is_separate=config.vocab.separate) for side in ("src", "tgt")]
 
 
 def train_vocab(texts: Iterable[str], config: VocabConfig) -> Vocab:

@@ -3,7 +3,7 @@
 import re
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from safetensors import SafetensorError
 from torch import Tensor, nn
@@ -24,7 +24,9 @@ from nmt.training.sealed import (
     seal,
     whole_folder,
 )
-from nmt.training.step import Learner
+
+if TYPE_CHECKING:  # translate reads checkpoints too, and is sooner there without the training
+    from nmt.training.step import Learner
 
 MODEL, OPTIMIZER = "model.safetensors", "optimizer.safetensors"
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
@@ -64,7 +66,7 @@ class Whole(NamedTuple):
 
 
 def save_checkpoint(
-    run: RunFolder, learner: Learner, progress: Progress, training: TrainingConfig
+    run: RunFolder, learner: "Learner", progress: Progress, training: TrainingConfig
 ) -> None:
     """Write step-NNNNNN, let `last` (and `best`, where this is it) point to it, delete old ones.
 
@@ -153,8 +155,14 @@ def find_checkpoint(run: RunFolder, name: str = "") -> Path:
 
 
 def load_model(model: nn.Module, folder: Path) -> None:
-    """Put the weights that decode into a model."""
-    _fill(dict(model.named_parameters()), load_tensors(folder / MODEL), folder)
+    """Give a model, which may have been made on the meta device, the weights that decode."""
+    weights, tensors = dict(model.named_parameters()), load_tensors(folder / MODEL)
+    if wrong := misfit(tensors, weights):
+        raise UserError(_misfit_of_run(folder, wrong))
+    loaded = {weight: nn.Parameter(tensors[name]) for name, weight in weights.items()}
+    for module in model.modules():  # by module, as a weight may stand in several
+        for name, weight in module.named_parameters(recurse=False):
+            setattr(module, name, loaded[weight])
 
 
 def init_weights(model: nn.Module, run: RunFolder, other: RunFolder) -> None:
@@ -181,7 +189,7 @@ def init_weights(model: nn.Module, run: RunFolder, other: RunFolder) -> None:
     copy_into(weights, tensors)
 
 
-def restore(folder: Path, learner: Learner) -> None:
+def restore(folder: Path, learner: "Learner") -> None:
     """Put weights, moments and average of a checkpoint into the learner, on its device."""
     tensors = load_tensors(folder / OPTIMIZER)
     prefix = "weight."
@@ -212,7 +220,7 @@ def best_first(folders: list[Path], best_by: str) -> list[Path]:
     return sorted(scored, key=lambda folder: scored[folder] * (1 if best_by == "loss" else -1))
 
 
-def _training_tensors(learner: Learner) -> dict[str, Tensor]:
+def _training_tensors(learner: "Learner") -> dict[str, Tensor]:
     tensors = {f"weight.{name}": weight.detach() for name, weight in learner.weights.items()}
     for name, weight in learner.weights.items():
         if state := learner.optimizer.state[weight]:
@@ -222,11 +230,15 @@ def _training_tensors(learner: Learner) -> dict[str, Tensor]:
 
 def _fill(into: dict[str, Tensor], tensors: dict[str, Tensor], folder: Path) -> None:
     if wrong := misfit(tensors, into):
-        raise UserError(
-            f"{folder}: its weights do not fit the model of config.yaml: {wrong}: they are of "
-            f"another run."
-        )
+        raise UserError(_misfit_of_run(folder, wrong))
     copy_into(into, tensors)
+
+
+def _misfit_of_run(folder: Path, wrong: str) -> str:
+    return (
+        f"{folder}: its weights do not fit the model of config.yaml: {wrong}: they are of another "
+        f"run."
+    )
 
 
 def _link(run: RunFolder, progress: Progress) -> None:

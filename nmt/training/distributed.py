@@ -151,7 +151,8 @@ class Ranks:
         except RuntimeError as error:
             why = str(error)
         # All that wait for this one notice now, not when their own time is up. Not before here, as
-        # the exception holds on to the sockets.
+        # the exception holds on to the sockets. It is private, but destroy_process_group waits for
+        # all ranks under NCCL, and one may be gone; abort of the group alone keeps the sockets.
         _abort_process_group()
         raise UserError(self._what_happened(why))
 

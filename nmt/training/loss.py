@@ -1,13 +1,16 @@
 """Label-smoothed cross-entropy, as sums over the real target tokens."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor
-from torch.nn import functional as F
+from torch.autograd.function import once_differentiable
 
 from nmt.model.transformer import Transformer, keep_real
 from nmt.tokens.batches import Batch
 from nmt.tokens.vocab import PAD
+
+_SMALLEST = torch.finfo(torch.float32).tiny
 
 
 class LossSums(NamedTuple):
@@ -20,19 +23,52 @@ class LossSums(NamedTuple):
     num_tokens: int
 
 
+class _SmoothedCrossEntropy(torch.autograd.Function):
+    """The output projection and its loss in one, with the gradient by hand.
+
+    Of all that is as large as positions x vocabulary only the probabilities are ever made, once, in
+    the precision of the model: the gradient of the logits is p - (1 - s)·onehot - s/V, of which the
+    even part s/V is the same for all and need not be written out.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, hidden_ND: Tensor, weight_VD: Tensor, tgt_N: Tensor, smoothing: float
+    ) -> tuple[Tensor, Tensor]:
+        references = torch.arange(len(tgt_N), device=tgt_N.device), tgt_N
+        logits_NV = hidden_ND @ weight_VD.t()
+        grad_NV = torch.softmax(logits_NV, dim=-1)
+        probs_N = grad_NV[references].float()
+        nll = -probs_N.clamp(min=_SMALLEST).log().sum()
+        mean_D = weight_VD.mean(0, dtype=torch.float32)
+        sum_D = hidden_ND.sum(0, dtype=torch.float32)
+        # The mean over V of -log p is log Z less the mean logit.
+        evenly = nll + logits_NV[references].sum(dtype=torch.float32) - sum_D @ mean_D
+        grad_NV[references] = (probs_N - (1 - smoothing)).to(grad_NV.dtype)
+        ctx.save_for_backward(hidden_ND, weight_VD, grad_NV, smoothing * mean_D, sum_D)
+        ctx.share = smoothing / len(weight_VD)
+        ctx.mark_non_differentiable(nll)
+        return (1 - smoothing) * nll + smoothing * evenly, nll
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor, Tensor, None, None]:
+        hidden_ND, weight_VD, grad_NV, even_D, sum_D = ctx.saved_tensors
+        dtype = grad_NV.dtype
+        grad_ND = (grad_NV @ weight_VD).sub_(even_D.to(dtype))
+        grad_VD = (grad_NV.t() @ hidden_ND).sub_((ctx.share * sum_D).to(dtype))
+        return grad_ND.mul_(grad), grad_VD.mul_(grad), None, None
+
+
 def smoothed_cross_entropy(
-    logits_NV: Tensor, tgt_N: Tensor, smoothing: float
+    hidden_ND: Tensor, weight_VD: Tensor, tgt_N: Tensor, smoothing: float
 ) -> tuple[Tensor, Tensor]:
-    """Return the sums (loss, negative log-likelihood) in fp32.
+    """Return the sums (loss, negative log-likelihood) in fp32; the logits are hidden · weight^T.
 
     The reference is (1 - smoothing) on the piece and the rest even over all V (Vaswani 2017, 5.4).
+    A piece less likely than 1e-38 counts as 1e-38.
     """
-    log_probs_NV = F.log_softmax(logits_NV.float(), dim=-1)
-    nll = F.nll_loss(log_probs_NV, tgt_N, reduction="sum")
-    if smoothing == 0:
-        return nll, nll.detach()
-    evenly = -log_probs_NV.sum() / logits_NV.shape[-1]
-    return (1 - smoothing) * nll + smoothing * evenly, nll.detach()
+    return _SmoothedCrossEntropy.apply(hidden_ND, weight_VD, tgt_N, smoothing)  # type: ignore[no-untyped-call]
 
 
 def batch_loss(model: Transformer, batch: Batch, smoothing: float) -> LossSums:
@@ -42,5 +78,7 @@ def batch_loss(model: Transformer, batch: Batch, smoothing: float) -> LossSums:
     hidden_BTD = model.decode(batch.tgt_in_BT, memory_BSD, keep_B11S)
     is_real_BT = batch.tgt_out_BT != PAD
     tgt_N = batch.tgt_out_BT[is_real_BT]
-    logits_NV = model.project(hidden_BTD[is_real_BT])
-    return LossSums(*smoothed_cross_entropy(logits_NV, tgt_N, smoothing), len(tgt_N))
+    weight_VD = model.output.weight
+    return LossSums(
+        *smoothed_cross_entropy(hidden_BTD[is_real_BT], weight_VD, tgt_N, smoothing), len(tgt_N)
+    )

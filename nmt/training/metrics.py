@@ -18,9 +18,19 @@ class Metrics:
         write_text(self._path, "".join(f"{line}\n" for line in _lines_until(step, self._path)))
 
     def write(self, record: dict[str, Any]) -> None:
-        """Add a record; a NaN in it is an error of ours."""
-        with self._path.open("a", encoding="utf-8") as stream:
-            stream.write(json.dumps(record, allow_nan=False) + "\n")
+        """Add a record; a NaN in it is an error of ours.
+
+        Raises UserError where the disk does not take it.
+        """
+        line = json.dumps(record, allow_nan=False) + "\n"
+        try:
+            with self._path.open("a", encoding="utf-8") as stream:
+                stream.write(line)
+        except OSError as error:
+            raise UserError(
+                f"{self._path}: cannot be written ({error.strerror}); free space on that disk. The "
+                f"same command goes on from the last checkpoint."
+            ) from None
         if self._board is None:
             return
         for name, value in record.items():

@@ -8,16 +8,15 @@ from nmt.training.step import Learner
 
 
 def fit_largest_group(learner: Learner, feed: Feed) -> float:
-    """Train on the largest group twice without learning; return the seconds a padded token took.
+    """Train on the largest group without learning; return the seconds a padded token took.
 
-    Where memory does not suffice, on any rank, all take less at once. The second time counts, as
-    the first one fetches memory.
+    Where memory does not suffice, on any rank, all take less at once. Later groups take less time,
+    as this one fetches the memory.
     """
     while True:
         batches, padded_size = feed.largest_group()
-        is_enough = learner.try_to_add(batches)
         start = time.monotonic()
-        is_enough = is_enough and learner.try_to_add(batches)
+        is_enough = learner.try_to_add(batches)
         elapsed_s = time.monotonic() - start
         learner.forget_gradient()
         if learner.ranks.gather([is_enough]).all():

@@ -12,7 +12,7 @@ _HARMLESS = {
     f"training.{key}"
     for key in (
         "max_steps max_epochs max_minutes patience log_every save_every keep keep_best keep_every "
-        "tensorboard device precision device_tokens rank_timeout_minutes"
+        "tensorboard device device_tokens rank_timeout_minutes"
     ).split()
 }
 

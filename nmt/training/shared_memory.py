@@ -20,7 +20,7 @@ def is_one_machine() -> bool:
 
 def new_file(num_elements: int) -> str:
     """Reserve memory for so many fp32 numbers and return its name; "" where there is not enough."""
-    path = _FOLDER / f"nmt-{uuid.uuid4().hex}"
+    path = _FOLDER / f"nmt-{os.getpid()}-{uuid.uuid4().hex}"
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         os.posix_fallocate(descriptor, 0, num_elements * _BYTES)  # else a write would kill us later

@@ -4,12 +4,14 @@ import copy
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 
 from nmt.config import TrainingConfig
-from nmt.model.transformer import Transformer
+from nmt.device import seed
+from nmt.model.transformer import Transformer, compute_in
 from nmt.tokens.batches import Batch
 from nmt.training.distributed import Ranks
 from nmt.training.loss import LossSums, batch_loss
@@ -58,6 +60,18 @@ class Learner:
         self.dtype = dtype
         self.ranks = ranks or Ranks()
         self.weights = dict(model.named_parameters())
+        """What is trained, in fp32; the model computes with copies where it does so in bf16."""
+        self._owners = dict(model.named_parameters(remove_duplicate=False))
+        computing = compute_in(model, dtype).named_parameters(remove_duplicate=False)
+        self._copies = [
+            (weight, self._owners[name])
+            for name, weight in computing
+            if weight is not self._owners[name]
+        ]
+        for copied, weight in self._copies:
+            copied.register_post_accumulate_grad_hook(  # type: ignore[no-untyped-call]
+                partial(_hand_over, weight)
+            )
         self.device = next(model.parameters()).device
         matrices = [weight for weight in self.weights.values() if weight.dim() > 1]
         vectors = [weight for weight in self.weights.values() if weight.dim() < 2]
@@ -71,6 +85,9 @@ class Learner:
             eps=_EPSILON,
             fused=True,
         )
+        # By its loss scaling, the optimiser divides the gradient while it has it at hand.
+        self._divisor = torch.ones((), device=self.device)
+        self.optimizer.grad_scale = self._divisor  # type: ignore[attr-defined]
         self.average = {
             name: weight.detach().clone() for name, weight in self.weights.items() if config.ema
         }
@@ -84,7 +101,7 @@ class Learner:
         runs out of memory, or the gradient is not finite, the weights stay as they are, on all.
         """
         lr = learning_rate(step, peak=self.config.lr, warmup_steps=self.config.warmup_steps)
-        torch.manual_seed(self.config.seed * 1_000_003 + step + self.ranks.rank * 998_244_353)
+        seed(self.device, self.config.seed * 1_000_003 + step + self.ranks.rank * 998_244_353)
         short = self.ranks.gather([not self.try_to_add(batches)])[:, 0].nonzero().flatten()
         if len(short):
             self.forget_gradient()
@@ -97,15 +114,13 @@ class Learner:
         trouble = "" if math.isfinite(grad_norm) else "the gradient was not finite"
         if not trouble:
             limit = self.config.clip_norm or math.inf
-            self._gradient.mul_(min(1.0, limit / (grad_norm + 1e-6)) / num_tokens)
-            self._step(lr, step)
+            self._step(lr, step, divisor=num_tokens / min(1.0, limit / (grad_norm + 1e-6)))
         return UpdateResult(loss, nll, int(num_tokens), grad_norm, lr, trouble)
 
     def add_gradient(self, batch: Batch) -> None:
         """Forward and backward of one group: adds its summed loss and the gradient of it."""
         self.model.train()
-        with torch.autocast(self.device.type, self.dtype, enabled=self.dtype != torch.float32):
-            sums = batch_loss(self.model, batch.to(self.device), self.config.label_smoothing)
+        sums = batch_loss(self.model, batch.to(self.device), self.config.label_smoothing)
         torch.autograd.backward(sums.loss)
         self._sums += _as_row(sums)
 
@@ -115,9 +130,11 @@ class Learner:
 
     def decoding_model(self) -> Transformer:
         """Return a copy of the model with the weights that decode, in evaluation mode."""
+        weights = self.decoding_weights()
+        of_owner = {owner: weights[name] for name, owner in self.weights.items()}
         model = copy.deepcopy(self.model).eval().requires_grad_(False)
-        for name, weight in model.named_parameters():
-            weight.copy_(self.decoding_weights()[name])
+        for name, weight in model.named_parameters(remove_duplicate=False):
+            weight.copy_(of_owner[self._owners[name]])
         return model
 
     def decoding_weights(self) -> dict[str, Tensor]:
@@ -127,6 +144,7 @@ class Learner:
     def try_to_add(self, batches: Sequence[Batch]) -> bool:
         """Put the gradient of the groups into the buffer; return False where memory ran out."""
         self.forget_gradient()
+        self._renew_copies()
         try:
             for batch in batches:
                 self.add_gradient(batch)
@@ -140,6 +158,13 @@ class Learner:
             torch.cuda.empty_cache()
         return False
 
+    @torch.no_grad()
+    def _renew_copies(self) -> None:
+        """Round the weights to what the model computes in."""
+        if self._copies:
+            copies, weights = zip(*self._copies, strict=True)
+            torch._foreach_copy_(copies, weights)
+
     def _make_moments(self) -> None:
         """Take the memory that Adam needs now, so that trying the largest group tells the truth."""
         for weight in self.weights.values():
@@ -149,7 +174,8 @@ class Learner:
                 "exp_avg_sq": torch.zeros_like(weight),
             }
 
-    def _step(self, lr: float, step: int) -> None:
+    def _step(self, lr: float, step: int, divisor: float) -> None:
+        self._divisor.fill_(divisor)
         for group in self.optimizer.param_groups:
             group["lr"] = lr
         self.optimizer.step()
@@ -158,6 +184,14 @@ class Learner:
             decay = min(self.config.ema, (1 + step) / (10 + step))
             weights = [weight.detach() for weight in self.weights.values()]
             torch._foreach_lerp_(list(self.average.values()), weights, 1 - decay)
+
+
+@torch.no_grad()
+def _hand_over(weight: Tensor, copied: Tensor) -> None:
+    """Add the gradient of a copy to that of the weight as soon as it is there, and free it."""
+    assert copied.grad is not None and weight.grad is not None
+    weight.grad += copied.grad
+    copied.grad = None
 
 
 def is_out_of_memory(error: BaseException) -> bool:

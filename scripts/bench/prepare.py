@@ -18,8 +18,8 @@ from typing import Any
 from record import write_result
 
 from nmt.lines import read_lines, write_lines
-from nmt.prepare import load_vocabs
 from nmt.run_folder import RunFolder
+from nmt.tokens.vocab import load_vocabs
 from nmt.training.checkpoint import Progress
 from nmt.training.feed import Feed
 

@@ -21,6 +21,7 @@ from typing import Any
 
 import sentencepiece as spm
 import yaml
+from peers import PACKAGES, version
 from prepare import write_texts
 from record import write_result
 
@@ -199,11 +200,6 @@ def compare(rounds: list[dict[str, float]], num_pairs: int) -> dict[str, dict[st
     return table
 
 
-def version(python: Path, package: str) -> str:
-    code = f"import importlib.metadata; print(importlib.metadata.version({package!r}))"
-    return subprocess.check_output([str(python), "-c", code], text=True).strip()
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mirror", type=Path, required=True)
@@ -219,8 +215,8 @@ def main() -> None:
         "pairs": options.pairs,
         "processes": CORES,
         "peers": {
-            "Sockeye": version(peers / "sockeye/bin/python", "sockeye"),
-            "OpenNMT-py": version(peers / "onmt/bin/python", "opennmt-py"),
+            "Sockeye": version(peers / "sockeye/bin/python", PACKAGES["sockeye"]),
+            "OpenNMT-py": version(peers / "onmt/bin/python", PACKAGES["onmt"]),
         },
         "seconds": {step: [round(times[step], 1) for times in rounds] for step in rounds[0]},
         "readings": compare(rounds, options.pairs),

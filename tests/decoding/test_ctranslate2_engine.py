@@ -14,7 +14,8 @@ from nmt.config import DecodingConfig, ModelConfig, VocabConfig
 from nmt.decoding.ctranslate2_engine import CTranslate2Engine
 from nmt.decoding.ctranslate2_model import MAX_POSITIONS
 from nmt.decoding.search import Hypothesis
-from nmt.decoding.translate import TorchEngine, Translator
+from nmt.decoding.torch_engine import TorchEngine
+from nmt.decoding.translate import Translator
 from nmt.errors import UserError
 from nmt.model.transformer import Transformer
 from nmt.tokens.vocab import PAD, START, STOP, UNK, Vocab, Vocabs, train_vocab

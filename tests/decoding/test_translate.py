@@ -14,12 +14,13 @@ from torch import Tensor
 import nmt
 from nmt.config import DecodingConfig, ModelConfig, VocabConfig
 from nmt.decoding.search import beam_search
-from nmt.decoding.translate import TorchEngine, Translator
+from nmt.decoding.torch_engine import TorchEngine
+from nmt.decoding.translate import Translator
 from nmt.errors import UserError
 from nmt.lines import normalise
 from nmt.model.state import DecoderState
 from nmt.model.transformer import Transformer, keep_real
-from nmt.tokens.batches import pad
+from nmt.tokens.padding import pad
 from nmt.tokens.vocab import PAD, START, STOP, UNK, Vocabs, train_vocab
 
 ODD_LINES = "ba be bi\n\n   \nko ku\n\u00a0\n\t\nmo mu ma"
@@ -59,6 +60,47 @@ def test_by_pipe_with_batch_1_a_line_comes_before_the_next_is_read(copy_run: Pat
     assert process.returncode == 0
 
 
+def test_by_pipe_lines_come_out_while_others_are_still_to_be_read(copy_run: Path) -> None:
+    """Eight batches are read ahead and no more, however many lines there are to come."""
+    command = [sys.executable, "-m", "nmt", "translate", str(copy_run), "--batch-size", "4"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin and process.stdout
+        for _ in range(3):
+            process.stdin.write(b"ba be bi\nmo mu ma\n" * 16)
+            process.stdin.flush()
+            lines = [process.stdout.readline() for _ in range(32)]
+            assert lines == [b"ba be bi\n", b"mo mu ma\n"] * 16
+        process.stdin.close()
+        assert process.stdout.read() == b""
+    assert process.returncode == 0
+
+
+def test_to_translate_nothing_heavy_is_loaded_but_torch(copy_run: Path) -> None:
+    code = (
+        "import sys\n"
+        "from nmt import Translator\n"
+        f"print(len(Translator.load({str(copy_run)!r}).translate(['ba be'])))\n"
+        "heavy = {'datasets', 'pyarrow', 'sacrebleu', 'torch._dynamo', 'nmt.training.step'}\n"
+        "assert not heavy & sys.modules.keys(), heavy & sys.modules.keys()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
+
+
+def test_lines_do_not_depend_on_how_many_lanes_translate_them(
+    copy_run: Path,
+) -> None:
+    lines, before = random_lines() * 2, torch.get_num_threads()
+    results = []
+    for num_cores in (1, 3):
+        torch.set_num_threads(num_cores)
+        translator = Translator.load(copy_run, precision="fp32")
+        options = DecodingConfig(beam=3, batch_size=5)
+        results.append([best[0].text for best in translator.stream_n_best(lines, options, 1)])
+    torch.set_num_threads(before)
+    assert results[0] == results[1]
+
+
 def test_line_ends_inside_a_line_are_blanks(cli: Cli, copy_run: Path) -> None:
     text = "ba\u2028be\x85bi\nko\rku\x0cma\r\nmo\x00mu\n"
     said = cli("translate", copy_run, input=text).stdout
@@ -95,10 +137,9 @@ def test_beam_1_is_greedy_and_beam_search_agrees_with_it(translator: Translator)
     with torch.inference_mode():
         src_BS = pad(src_ids)
         keep_B11S = keep_real(src_BS)
-        memory_BSD = translator.engine._model.encode(src_BS, keep_B11S)
         searched = beam_search(
-            translator.engine._model.step,
-            translator.engine._model.start_state(memory_BSD, keep_B11S),
+            translator.engine._stepper.step,
+            translator.engine._stepper.start(src_BS, keep_B11S),
             max_lengths_B=2 * keep_B11S.flatten(1).sum(1) + 10,
             beam=1,
             length_penalty=1.0,
@@ -129,7 +170,7 @@ def test_the_score_of_the_best_is_its_forced_score(translator: Translator) -> No
     src_BS = torch.tensor(translator._vocabs.src.encode(["ba be bi"]))
     forced = torch.tensor([[*best.ids, STOP]])
     inputs = torch.tensor([[START, *best.ids]])
-    log_probs_TV = translator.engine._model(src_BS, inputs)[0].log_softmax(-1)
+    log_probs_TV = translator.engine._stepper._model(src_BS, inputs)[0].log_softmax(-1)
     total = log_probs_TV.gather(1, forced.T).sum().item()
     assert best.score == pytest.approx(total / forced.shape[1], abs=1e-5)
 
@@ -147,13 +188,13 @@ def test_an_output_file_appears_only_when_it_is_whole(
 def test_a_translation_that_never_ends_is_cut_and_said(
     translator: Translator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    step = translator.engine._model.step
+    step = translator.engine._stepper.step
 
     def endless(ids_BW: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
         logits_BWV, state = step(ids_BW, state)
         return logits_BWV.index_fill(2, torch.tensor([STOP]), -1e9), state
 
-    monkeypatch.setattr(translator.engine._model, "step", endless)
+    monkeypatch.setattr(translator.engine._stepper, "step", endless)
     src_ids = translator._vocabs.src.encode(["ba be bi"])
     for beam in (1, 3):
         options = DecodingConfig(beam=beam)

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor, nn
 
 from nmt.config import ModelConfig
-from nmt.model.attention import CrossAttention, SelfAttention
+from nmt.model.attention import CrossAttention, SelfAttention, keep_past
 from nmt.model.layers import DecoderLayer, EncoderLayer, FeedForward, Residual
-from nmt.model.transformer import keep_past, keep_real
+from nmt.model.transformer import keep_real
 from nmt.tokens.vocab import PAD
 
 Norm = Literal["post", "pre"]
@@ -79,11 +79,10 @@ def test_decoder_layer_equals_that_of_torch(norm: Norm, d_model: int, num_heads:
     copy_attention(theirs.multihead_attn, ours.cross)
     copy_rest(theirs, ours)
     x_BTD, memory_BSD = torch.randn(2, 4, d_model), torch.randn(2, 5, d_model)
-    keep_11TT = keep_past(4, x_BTD.device)
     expected = theirs(
-        x_BTD, memory_BSD, tgt_mask=~keep_11TT[0, 0], memory_key_padding_mask=IDS_BS == PAD
+        x_BTD, memory_BSD, tgt_mask=~keep_past(4)[0, 0], memory_key_padding_mask=IDS_BS == PAD
     )
-    actual = ours(x_BTD, keep_11TT, memory_BSD, keep_real(IDS_BS))
+    actual = ours(x_BTD, memory_BSD, keep_real(IDS_BS))
     torch.testing.assert_close(actual, expected, atol=1e-5, rtol=1e-4)
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from nmt.config import ModelConfig
-from nmt.model.attention import CrossAttention, Linear, SelfAttention
+from nmt.model.attention import CrossAttention, SelfAttention
 from nmt.model.layers import FeedForward
 from nmt.model.transformer import Transformer, compute_in, keep_real
 from nmt.tokens.vocab import PAD, START, STOP
@@ -293,18 +293,19 @@ def test_bf16_logits_stay_close_to_fp32(tie: Tie, norm: Norm) -> None:
 
 
 @pytest.mark.parametrize("tie", ["all", "none"])
-def test_bf16_is_for_linear_maps_alone(tie: Tie) -> None:
+def test_all_but_the_embeddings_computes_in_bf16(tie: Tie) -> None:
     model = compute_in(small("pre", "learned", tie), torch.bfloat16)
     for module in model.modules():
         weights = dict(module.named_parameters(recurse=False))
-        expected = torch.bfloat16 if isinstance(module, Linear) else torch.float32
+        is_fast = isinstance(module, nn.Linear | nn.LayerNorm)
+        expected = torch.bfloat16 if is_fast else torch.float32
         assert {weight.dtype for weight in weights.values()} <= {expected}, module
     seen: list[torch.dtype] = []
     for module in model.modules():
         if isinstance(module, nn.LayerNorm):
             module.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].dtype))
     assert model(SRC_BS, TGT_BT).dtype == torch.bfloat16
-    assert set(seen) == {torch.float32}
+    assert set(seen) == {torch.bfloat16}
 
 
 def test_fp32_on_fp32_leaves_the_model_as_it_is() -> None:

@@ -24,10 +24,10 @@ from ranks import (
 import nmt.training.distributed as distributed
 from nmt.config import ModelConfig, TrainingConfig, load_config
 from nmt.model.transformer import Transformer
-from nmt.prepare import load_vocabs
 from nmt.run_folder import RunFolder
-from nmt.tokens.batches import Batch, pad, share, shift
-from nmt.tokens.vocab import PAD, STOP
+from nmt.tokens.batches import Batch, share, shift
+from nmt.tokens.padding import pad
+from nmt.tokens.vocab import PAD, STOP, load_vocabs
 from nmt.training.checkpoint import Progress
 from nmt.training.feed import Feed
 from nmt.training.step import Learner
@@ -57,10 +57,13 @@ def update_on_rank(groups: list[list[int]], folder: Path, *, on_one_machine: boo
         config = ModelConfig(d_model=16, d_ff=32, num_heads=2, num_layers=(2, 2), dropout=0.0)
         model = Transformer(config, src_vocab=12, tgt_vocab=12)
         learner = Learner(model, TrainingConfig(clip_norm=0.0), torch.float32, ranks)
+        sum_, summed = ranks.sum_, []
+        ranks.sum_ = lambda buffer: (summed.append(buffer.dtype), sum_(buffer))  # type: ignore[assignment, func-returns-value]
         mine = share([np.array(rows) for rows in groups], ranks.rank, ranks.size)
         batches = [pad([SENTENCES[row] for row in rows]) for rows in mine]
         result = learner.update([Batch(batch, *shift(batch)) for batch in batches], step=1)
         gradient = torch.cat([w.grad.flatten() for w in learner.weights.values()])  # type: ignore[union-attr]
+        assert summed == [torch.float32]  # once an update, whatever the groups
         told = [result.mean_loss, result.ppl, result.grad_norm, result.num_tokens]
         np.savez(folder / f"{ranks.rank}.npz", gradient=gradient, told=told)
     raise SystemExit
@@ -83,20 +86,19 @@ def update_on_rank(groups: list[list[int]], folder: Path, *, on_one_machine: boo
 def test_however_cut_an_update_is_the_same(
     size: int, groups: list[list[int]], on_one_machine: bool, tmp_path: Path
 ) -> None:
-    shared_before = set(SHARED.glob("nmt-*"))
     found = []
     for number, case in ((1, [[*range(8)]]), (size, groups)):
         folder = tmp_path / str(len(found))
         folder.mkdir()
         update = partial(update_on_rank, case, folder, on_one_machine=on_one_machine)
-        run_ranks(folder, number, [], update)
+        ranks = run_ranks(folder, number, [], update)
+        assert not any(any(SHARED.glob(f"nmt-{each.pid}-*")) for each in ranks.processes)
         found.append([dict(np.load(folder / f"{rank}.npz")) for rank in range(number)])
     [whole], parts = found
     for part in parts:
         np.testing.assert_allclose(part["told"], whole["told"], rtol=1e-6)
         np.testing.assert_allclose(part["gradient"], whole["gradient"], rtol=0, atol=1e-6)
         assert part["gradient"].tobytes() == parts[0]["gradient"].tobytes()
-    assert set(SHARED.glob("nmt-*")) <= shared_before
     assert whole["told"][3] == sum(map(len, SENTENCES))
     assert float(np.abs(whole["gradient"]).max()) > 1e-2
 

@@ -2,6 +2,7 @@
 
 import math
 import os
+import resource
 import signal
 import sys
 import time
@@ -46,16 +47,19 @@ def run_out_of_memory() -> None:
     torch.empty(1 << 60)
 
 
-def make_nan() -> None:
-    """Let the next loss, and with it the gradient, be NaN."""
+def spoil(factor: float) -> None:
+    """Let the next loss, and with it the gradient, be NaN or infinite."""
     batch_loss = step_module.batch_loss
 
     def spoiled(*arguments: object) -> LossSums:
         step_module.batch_loss = batch_loss
         sums = batch_loss(*arguments)  # type: ignore[arg-type]
-        return sums._replace(loss=sums.loss * math.nan)
+        return sums._replace(loss=sums.loss * factor)
 
     step_module.batch_loss = spoiled  # type: ignore[assignment]
+
+
+make_nan, make_infinite = partial(spoil, math.nan), partial(spoil, math.inf)
 
 
 def be_late() -> None:
@@ -68,12 +72,17 @@ def kill_this_rank() -> None:
 
 @pytest.mark.parametrize(
     ("act", "trouble"),
-    [(run_out_of_memory, "rank 1 ran out of memory"), (make_nan, "the gradient was not finite")],
+    [
+        (run_out_of_memory, "rank 1 ran out of memory"),
+        (make_nan, "the gradient was not finite"),
+        (make_infinite, "the gradient was not finite"),
+    ],
+    ids=["memory", "NaN", "infinite"],
 )
 def test_trouble_on_one_rank_is_skipped_by_all_together(
-    act: object, trouble: str, config: Path
+    act: object, trouble: str, config: Path, request: pytest.FixtureRequest
 ) -> None:
-    run = new_run(config, f"skip-{trouble}")
+    run = new_run(config, request.node.callspec.id)
     keys = {"training.max_steps": 12, "training.ema": 0.9}
     fault = partial(at_updates, {3, 7}, 1, act)
     ranks = run_ranks(config.parent, 2, train(config, run, keys), fault)
@@ -126,6 +135,28 @@ def test_trouble_three_times_in_a_row_stops_all_ranks(
         assert "Traceback" not in ranks.said(rank)
     assert len([*(run / "skipped").iterdir()]) == 3
     assert state(run)["step"] == 5
+
+
+def test_a_full_disk_stops_all_ranks_and_the_same_command_goes_on(config: Path) -> None:
+    run = new_run(config, "full")
+    command = train(config, run, {"training.save_every": 5, "training.max_steps": 12})
+    ranks = run_ranks(config.parent, 2, command, partial(at_updates, {8}, 0, fill_disk), status=2)
+    for rank in range(2):
+        said = ranks.said(rank)
+        assert "step-000010: this checkpoint could not be saved (" in said
+        assert "File too large" in said
+        assert "The last checkpoint, step-000005, is whole: the same command goes on" in said
+        assert "Traceback" not in said
+    assert state(run)["step"] == 5
+    assert "going on from update 5" in run_ranks(config.parent, 2, command).said()
+    whole = new_run(config, "not-full")
+    run_ranks(config.parent, 2, train(config, whole, {"training.max_steps": 12}))
+    assert weights(run) == weights(whole)
+
+
+def fill_disk() -> None:
+    """Let no file grow beyond 100 kB: the metrics fit in that, a checkpoint does not."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))
 
 
 def test_patience_stops_all_ranks_together(config: Path) -> None:

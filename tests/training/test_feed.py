@@ -10,11 +10,10 @@ import pytest
 from prepared import prepare_small, write_small
 
 from nmt.config import load_config
-from nmt.prepare import load_vocabs
 from nmt.run_folder import RunFolder
 from nmt.tokens.batches import Batch, make_batch
 from nmt.tokens.store import TokenStore
-from nmt.tokens.vocab import PAD
+from nmt.tokens.vocab import PAD, load_vocabs
 from nmt.training.checkpoint import Progress
 from nmt.training.feed import Feed
 

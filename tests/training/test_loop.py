@@ -5,11 +5,14 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from conftest import Cli
+from ranks import ENDLESS, new_run, run_ranks, state, train, write_prepared
 from safetensors.torch import load_file
 from tiny import copy, write_task
 
@@ -109,7 +112,14 @@ def test_a_changed_key_is_refused_on_resume_with_both_values(cli: Cli, tmp_path:
         refused = cli("train", config, "--run", run, *changed, status=2)
         assert f"{key} was {old}, is {value}" in refused.stderr
     assert weights(run) == before
-    cli("train", config, "--run", run, *settings("training.max_steps=4", "training.log_every=2"))
+    refused = cli("train", config, "--run", run, *settings(), "--no-resume", status=2)
+    assert "has checkpoints, and --no-resume was asked for" in refused.stderr
+    assert weights(run) == before
+    changed = settings("training.max_steps=4", "training.log_every=2", "training.lr=0.1")
+    went_on = cli("train", config, "--run", run, *changed, "--override", "training.lr")
+    assert "training.lr was 0.006, is 0.1, as --override says" in went_on.stderr
+    assert "going on from update 2" in went_on.stdout
+    assert metrics(run, "train")[-1]["lr"] == pytest.approx(0.1 * 4 / 100)
 
 
 def test_a_pair_that_fits_in_no_group_is_named_before_the_first_update(
@@ -127,15 +137,20 @@ def test_a_pair_that_fits_in_no_group_is_named_before_the_first_update(
     assert not (run / "checkpoints").exists()
 
 
-def test_a_model_that_sees_the_future_is_found_out(tmp_path: Path) -> None:
-    """With the causal mask off, teacher forcing looks perfect and free decoding is worthless."""
-    script = """
-import sys, torch
-import nmt.model.transformer as transformer
-transformer.keep_past = lambda n, device: torch.ones(1, 1, n, n, dtype=torch.bool, device=device)
+NO_MASK = """
+import torch
+import nmt.model.attention as attention
+attention.keep_past = lambda n: torch.ones(1, 1, n, n, dtype=torch.bool)
+"""
+MAIN = """
 import nmt.cli
 nmt.cli.main()
 """
+
+
+@pytest.mark.parametrize("is_masked", [True, False])
+def test_a_model_that_sees_the_future_is_found_out(is_masked: bool, tmp_path: Path) -> None:
+    """With the causal mask off, teacher forcing looks perfect and free decoding is worthless."""
     config = write_task(tmp_path, copy, {"train": 40, "dev": 40, "test": 5})
     for side in ("src", "tgt"):
         text = (tmp_path / f"train.{side}").read_text()
@@ -148,13 +163,14 @@ nmt.cli.main()
     ]
     options = [word for key in keys for word in ("--set", key)]
     arguments = ["train", str(config), "--run", str(tmp_path / "run"), *options]
+    script = MAIN if is_masked else NO_MASK + MAIN
     done = subprocess.run(
         [sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=True
     )
     [dev] = metrics(tmp_path / "run", "dev")
     assert dev["accuracy"] > 0.9
-    assert dev["bleu"] < 50
-    assert "these contradict each other" in done.stderr
+    assert dev["bleu"] > 90 if is_masked else dev["bleu"] < 50
+    assert ("these contradict each other" in done.stderr) != is_masked
 
 
 def test_the_copy_task_is_no_false_alarm(copy_run: Path) -> None:
@@ -166,6 +182,69 @@ def test_the_copy_task_is_no_false_alarm(copy_run: Path) -> None:
 def test_every_weight_that_was_saved_is_finite(copy_run: Path) -> None:
     tensors = load_file(copy_run / "checkpoints/best/model.safetensors")
     assert all(bool(tensor.isfinite().all()) for tensor in tensors.values())
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_prepared(tmp_path_factory.mktemp("task"))
+
+
+@pytest.mark.parametrize(
+    ("best_by", "name", "best"),
+    [("bleu", "BLEU", max), ("chrf", "chrF", max), ("loss", "loss", min)],
+)
+def test_the_best_and_patience_go_by_the_score_that_is_chosen(
+    best_by: str, name: str, best: Callable[[list[float]], float], prepared: Path
+) -> None:
+    """At a rate that ruins the model after some updates; the first of equal scores is the best."""
+    run = new_run(prepared, best_by)
+    keys = {"best_by": best_by, "patience": 4, "validate_every": 2, "lr": 0.3, "warmup_steps": 40}
+    command = train(prepared, run, ENDLESS | {f"training.{key}": keys[key] for key in keys})
+    said = run_ranks(prepared.parent, 1, command).said()
+    scores = [line[best_by] for line in metrics(run, "dev")]
+    place = scores.index(best(scores))
+    assert len(scores) == place + 1 + 4
+    ended = state(run)
+    assert (ended["best_score"], ended["best_step"]) == (scores[place], 2 * (place + 1))
+    assert (ended["score"], ended["bad_validations"]) == (scores[-1], 4)
+    assert f"finished (4 validations without a better {name}); best dev {name} " in said
+    assert (run / "checkpoints/best").readlink().name == f"step-{ended['best_step']:06d}"
+
+
+def test_epochs_end_a_training_and_a_raised_limit_goes_on(prepared: Path) -> None:
+    run = new_run(prepared, "epochs")
+    for number in (2, 3):
+        limits = {"training.max_steps": 0, "training.max_epochs": number}
+        said = run_ranks(prepared.parent, 1, train(prepared, run, limits)).said()
+        assert f"finished ({number} epochs)" in said
+        lines = metrics(run, "train")
+        assert [line["epoch"] for line in lines[-2:]] == [number - 1, number]
+    assert "going on from update" in said
+
+
+def test_time_ends_a_training_and_counts_all_its_sessions(prepared: Path) -> None:
+    run = new_run(prepared, "time")
+    run_ranks(prepared.parent, 1, train(prepared, run, {"training.max_steps": 20}))
+    limit_s = state(run)["elapsed_s"] + 0.5
+    limits = {"training.max_steps": 0, "training.max_minutes": limit_s / 60}
+    assert " minutes); best" in run_ranks(prepared.parent, 1, train(prepared, run, limits)).said()
+    elapsed = [line["elapsed_s"] for line in metrics(run, "train")]
+    assert elapsed == sorted(elapsed)
+    assert elapsed[-2] - 0.001 < limit_s <= elapsed[-1] + 0.001
+
+
+def test_a_run_begins_with_the_weights_and_pieces_of_another(prepared: Path) -> None:
+    """On both ranks; at a rate that all but leaves them alone."""
+    other, run = new_run(prepared, "other"), prepared.parent / "tuned"
+    run_ranks(prepared.parent, 1, train(prepared, other, {"training.max_steps": 8}))
+    keys = {"training.init_from": other, "training.max_steps": 2, "training.lr": 1e-9}
+    run_ranks(prepared.parent, 2, train(prepared, run, keys))
+    assert (run / "vocab.model").read_bytes() == (other / "vocab.model").read_bytes()
+    ours, theirs = (load_file(each / "checkpoints/best/model.safetensors") for each in (run, other))
+    assert ours.keys() == theirs.keys()
+    for name, tensor in ours.items():
+        torch.testing.assert_close(tensor, theirs[name], atol=1e-6, rtol=0)
+    assert metrics(run, "dev")[0]["loss"] == pytest.approx(metrics(other, "dev")[0]["loss"])
 
 
 @pytest.mark.parametrize(

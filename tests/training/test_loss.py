@@ -9,7 +9,8 @@ from torch.nn import functional as F
 
 from nmt.config import ModelConfig
 from nmt.model.transformer import Transformer
-from nmt.tokens.batches import Batch, pad, shift
+from nmt.tokens.batches import Batch, shift
+from nmt.tokens.padding import pad
 from nmt.tokens.vocab import PAD
 from nmt.training.loss import LossSums, batch_loss, smoothed_cross_entropy
 
@@ -18,59 +19,73 @@ SRC = [[5, 6, 7, 2], [8, 2], [9, 10, 2]]
 TGT = [[11, 2], [12, 13, 14, 5, 2], [2]]
 
 
-def random_logits(dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor]:
+def random_logits(dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor, Tensor]:
+    """40 hidden vectors of width 6, the weights of 17 pieces, and a piece for each vector."""
     torch.manual_seed(0)
-    logits_NV = (3 * torch.randn(40, 17)).to(dtype).requires_grad_()
-    return logits_NV, torch.randint(0, 17, (40,))
-
-
-def gradient(loss: Tensor, logits_NV: Tensor) -> Tensor:
-    return torch.autograd.grad(loss, logits_NV)[0]
+    hidden_ND = (2 * torch.randn(40, 6)).to(dtype).requires_grad_()
+    weight_VD = torch.randn(17, 6).to(dtype).requires_grad_()
+    return hidden_ND, weight_VD, torch.randint(0, 17, (40,))
 
 
 @pytest.mark.parametrize("smoothing", SMOOTHINGS)
 def test_equals_the_cross_entropy_of_torch(smoothing: float) -> None:
-    logits_NV, tgt_N = random_logits()
-    loss, nll = smoothed_cross_entropy(logits_NV, tgt_N, smoothing)
+    hidden_ND, weight_VD, tgt_N = random_logits()
+    loss, nll = smoothed_cross_entropy(hidden_ND, weight_VD, tgt_N, smoothing)
+    logits_NV = hidden_ND @ weight_VD.t()
     expected = F.cross_entropy(logits_NV, tgt_N, label_smoothing=smoothing, reduction="sum")
     torch.testing.assert_close(loss, expected)
     torch.testing.assert_close(nll, F.cross_entropy(logits_NV, tgt_N, reduction="sum"))
-    torch.testing.assert_close(gradient(loss, logits_NV), gradient(expected, logits_NV))
+    inputs = (hidden_ND, weight_VD)
+    expected_gradients = torch.autograd.grad(3 * expected, inputs)
+    torch.testing.assert_close(
+        torch.autograd.grad(3 * loss, inputs), expected_gradients, atol=1e-5, rtol=1e-5
+    )
 
 
 def test_smoothing_by_hand() -> None:
     """Two pieces of probability 3/4 and 1/4, the first right: .9 + .05 on it and .05 beside it."""
-    logits_NV = torch.tensor([[math.log(3), 0.0]])
-    loss, nll = smoothed_cross_entropy(logits_NV, torch.tensor([0]), 0.1)
+    hidden_ND, weight_VD = torch.tensor([[math.log(3)]]), torch.tensor([[1.0], [0.0]])
+    loss, nll = smoothed_cross_entropy(hidden_ND, weight_VD, torch.tensor([0]), 0.1)
     assert nll.item() == pytest.approx(-math.log(0.75))
     assert loss.item() == pytest.approx(-0.95 * math.log(0.75) - 0.05 * math.log(0.25))
 
 
 @pytest.mark.parametrize("smoothing", SMOOTHINGS)
-def test_bf16_logits_lose_nothing_more(smoothing: float) -> None:
-    """The sums are in fp32: equal to those of the same, already rounded, logits in fp32."""
-    logits_NV, tgt_N = random_logits(torch.bfloat16)
-    loss, nll = smoothed_cross_entropy(logits_NV, tgt_N, smoothing)
-    wide_NV = logits_NV.detach().float().requires_grad_()
-    expected = F.cross_entropy(wide_NV, tgt_N, label_smoothing=smoothing, reduction="sum")
+def test_bf16_rounds_and_no_more(smoothing: float) -> None:
+    """Against fp32 of the same numbers: logits and probabilities have 8 bits, the sums are fp32."""
+    hidden_ND, weight_VD, tgt_N = random_logits(torch.bfloat16)
+    loss, nll = smoothed_cross_entropy(hidden_ND, weight_VD, tgt_N, smoothing)
+    wide = [x.detach().float().requires_grad_() for x in (hidden_ND, weight_VD)]
+    expected = F.cross_entropy(
+        wide[0] @ wide[1].t(), tgt_N, label_smoothing=smoothing, reduction="sum"
+    )
     assert loss.dtype == nll.dtype == torch.float32
-    torch.testing.assert_close(loss, expected)
-    # The gradient comes back in bf16, so it is rounded to 8 bits once.
-    expected_gradient = gradient(expected, wide_NV)
-    actual_gradient = gradient(loss, logits_NV).float()
-    torch.testing.assert_close(actual_gradient, expected_gradient, rtol=2**-8, atol=1e-6)
+    torch.testing.assert_close(loss, expected, rtol=1e-3, atol=0)
+    actual = torch.autograd.grad(loss, (hidden_ND, weight_VD))
+    for mine, theirs in zip(actual, torch.autograd.grad(expected, wide), strict=True):
+        assert mine.dtype == torch.bfloat16
+        assert (mine.float() - theirs).norm() < 2**-6 * theirs.norm()
+
+
+def test_a_piece_without_probability_has_a_finite_loss_and_its_gradient() -> None:
+    hidden_ND = torch.tensor([[200.0]], requires_grad=True)
+    weight_VD = torch.tensor([[1.0], [0.0]])
+    loss, nll = smoothed_cross_entropy(hidden_ND, weight_VD, torch.tensor([1]), 0.0)
+    assert nll.item() == pytest.approx(-math.log(1.1754944e-38))
+    assert torch.autograd.grad(loss, hidden_ND)[0].tolist() == [[1.0]]
 
 
 def test_nll_carries_no_gradient() -> None:
-    logits_NV, tgt_N = random_logits()
+    hidden_ND, weight_VD, tgt_N = random_logits()
     for smoothing in SMOOTHINGS:
-        assert not smoothed_cross_entropy(logits_NV, tgt_N, smoothing)[1].requires_grad
+        sums = smoothed_cross_entropy(hidden_ND, weight_VD, tgt_N, smoothing)
+        assert [value.requires_grad for value in sums] == [True, False]
 
 
 def test_sums_grow_with_the_rows() -> None:
-    logits_NV, tgt_N = random_logits()
-    once = smoothed_cross_entropy(logits_NV, tgt_N, 0.1)
-    twice = smoothed_cross_entropy(logits_NV.repeat(2, 1), tgt_N.repeat(2), 0.1)
+    hidden_ND, weight_VD, tgt_N = random_logits()
+    once = smoothed_cross_entropy(hidden_ND, weight_VD, tgt_N, 0.1)
+    twice = smoothed_cross_entropy(hidden_ND.repeat(2, 1), weight_VD, tgt_N.repeat(2), 0.1)
     for one, two in zip(once, twice, strict=True):
         torch.testing.assert_close(two, 2 * one)
 

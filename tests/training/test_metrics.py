@@ -1,6 +1,7 @@
 """metrics.jsonl and its twin for TensorBoard: strict, complete, and right after a resume."""
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ from nmt.errors import UserError
 from nmt.run_folder import RunFolder
 from nmt.training.metrics import Metrics
 
-# As README tells them.
+FULL = Path("/dev/full")
+README = Path(__file__).parents[2] / "README.md"
 TRAIN = set("epoch loss ppl lr grad_norm tokens tokens_per_s skipped elapsed_s".split())
 DEV = set("epoch loss ppl accuracy bleu chrf elapsed_s".split())
 BOTH = TrainingConfig(tensorboard=True)
@@ -79,11 +81,31 @@ def test_a_nan_is_never_written(tmp_path: Path) -> None:
     assert (tmp_path / "metrics.jsonl").read_text() == ""
 
 
+@pytest.mark.skipif(not FULL.exists(), reason="this system has no full disk to write to")
+def test_a_full_disk_is_a_sentence(tmp_path: Path) -> None:
+    metrics = Metrics(RunFolder(tmp_path), 0, TrainingConfig())
+    (tmp_path / "metrics.jsonl").unlink()
+    (tmp_path / "metrics.jsonl").symlink_to(FULL)
+    with pytest.raises(UserError, match="metrics.jsonl: cannot be written .No space left on dev"):
+        metrics.write(record(1, 4.0))
+
+
 def test_without_the_package_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)  # as if not installed
     with pytest.raises(UserError, match=r"install it with `pip install 'nmt\[tensorboard\]'`"):
         Metrics(RunFolder(tmp_path), 0, BOTH)
     Metrics(RunFolder(tmp_path), 0, TrainingConfig())
+
+
+def test_readme_tells_each_field_of_both_kinds() -> None:
+    """A cell that is empty says that a line of that kind does not have it."""
+    table = README.read_text().partition("| key | train | dev |\n|---|---|---|\n")[2]
+    told: tuple[set[str], set[str]] = (set(), set())
+    for row in table.partition("\n\n")[0].splitlines():
+        keys, *cells = row.split("|")[1:-1]
+        for fields, cell in zip(told, cells, strict=True):
+            fields.update(re.findall("`(.+?)`", keys) if cell.strip() else [])
+    assert told == (TRAIN | {"step"}, DEV | {"step"})
 
 
 def test_the_fields_of_a_real_training(cli: Cli, tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ from prepared import prepare_small, write_small
 from nmt.config import Config, load_config
 from nmt.errors import UserError
 from nmt.model.transformer import Transformer
-from nmt.prepare import load_vocabs
 from nmt.run_folder import RunFolder
 from nmt.tokens.batches import Batch
+from nmt.tokens.vocab import load_vocabs
 from nmt.training.feed import Feed
 from nmt.training.probe import fit_largest_group
 from nmt.training.step import Learner

@@ -25,7 +25,6 @@ HARMLESS = {
     "training.keep_every": "7",
     "training.tensorboard": "true",
     "training.device": "cuda",
-    "training.precision": "fp32",
     "training.device_tokens": "7",
     "training.rank_timeout_minutes": "7",
     "decoding.beam": "7",

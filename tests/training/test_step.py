@@ -7,18 +7,19 @@ import torch
 
 from nmt.config import ModelConfig, TrainingConfig
 from nmt.model.transformer import Transformer
-from nmt.tokens.batches import Batch, pad, shift
+from nmt.tokens.batches import Batch, shift
+from nmt.tokens.padding import pad
 from nmt.tokens.vocab import STOP
 from nmt.training.step import Learner
 
 SENTENCES = [[5, 6, STOP], [7, STOP], [4, 5, 6, 7, 8, 9, 10, 11, STOP], [9, 9, STOP]] * 2
 
 
-def make_learner(**changes: float) -> Learner:
+def make_learner(dtype: torch.dtype = torch.float32, **changes: float) -> Learner:
     torch.manual_seed(0)
     config = ModelConfig(d_model=16, d_ff=32, num_heads=2, num_layers=(2, 2), dropout=0.0)
     model = Transformer(config, src_vocab=12, tgt_vocab=12)
-    return Learner(model, TrainingConfig(**changes), torch.float32)  # type: ignore[arg-type]
+    return Learner(model, TrainingConfig(**changes), dtype)  # type: ignore[arg-type]
 
 
 def make_batch(rows: list[list[int]]) -> Batch:
@@ -58,6 +59,40 @@ def test_clipping_scales_the_gradient_to_the_limit_and_reports_the_norm_before()
 def test_adam_is_set_as_in_the_paper() -> None:
     group = make_learner().optimizer.param_groups[0]
     assert (group["betas"], group["eps"], group["weight_decay"]) == ((0.9, 0.98), 1e-9, 0)
+
+
+def test_the_optimiser_divides_the_gradient_as_if_it_had_been_done_before() -> None:
+    """Twin: clipped mean gradients in an AdamW of the plain kind; three updates of unlike sizes."""
+    learner, plain = make_learner(lr=0.1, clip_norm=0.1), make_learner(lr=0.1, clip_norm=0.1)
+    optimizer = torch.optim.AdamW(
+        plain.weights.values(), betas=(0.9, 0.98), eps=1e-9, weight_decay=0.0, foreach=False
+    )
+    for step, rows in enumerate((SENTENCES, SENTENCES[:1], SENTENCES[2:]), start=1):
+        result = learner.update([make_batch(rows)], step=step)
+        assert plain.try_to_add([make_batch(rows)])
+        for weight in plain.weights.values():
+            weight.grad /= result.num_tokens  # type: ignore[operator]
+        norm = torch.nn.utils.clip_grad_norm_(plain.weights.values(), 0.1)
+        assert result.grad_norm == pytest.approx(float(norm), rel=1e-5)
+        optimizer.param_groups[0]["lr"] = result.lr
+        optimizer.step()
+    for name, weight in learner.weights.items():
+        twin = plain.weights[name]
+        torch.testing.assert_close(weight.grad, twin.grad, atol=1e-8, rtol=1e-4)
+        torch.testing.assert_close(weight, twin, atol=1e-6, rtol=1e-4)
+
+
+def test_weight_decay_is_decoupled_and_for_matrices_alone() -> None:
+    """Each matrix shrinks by lr * weight_decay, whatever its gradient and Adam's moments are."""
+    plain, decayed = make_learner(lr=0.1), make_learner(lr=0.1, weight_decay=0.5)
+    before = {name: weight.detach().clone() for name, weight in plain.weights.items()}
+    for learner in (plain, decayed):
+        lr = learner.update([make_batch(SENTENCES)], step=4000).lr
+    assert lr == 0.1
+    for name, weight in decayed.weights.items():
+        shrunk = lr * 0.5 * before[name] if weight.dim() > 1 else 0.0
+        expected = plain.weights[name].detach() - shrunk
+        torch.testing.assert_close(weight.detach(), expected, atol=1e-6, rtol=1e-5)
 
 
 def test_the_rate_of_the_update_is_used() -> None:
@@ -106,12 +141,12 @@ def test_an_update_without_a_finite_gradient_changes_nothing() -> None:
 def test_an_update_that_runs_out_of_memory_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     learner, twin = make_learner(), make_learner()
     before = {name: weight.detach().clone() for name, weight in learner.weights.items()}
-    project = learner.model.project
-    monkeypatch.setattr(learner.model, "project", lambda _: torch.empty(1 << 60))
+    encode = learner.model.encode
+    monkeypatch.setattr(learner.model, "encode", lambda *_: torch.empty(1 << 60))
     result = learner.update([make_batch(SENTENCES)], step=1)
     assert result.trouble == "rank 0 ran out of memory"
     assert all(torch.equal(learner.weights[name], before[name]) for name in before)
-    monkeypatch.setattr(learner.model, "project", project)
+    monkeypatch.setattr(learner.model, "encode", encode)
     assert learner.update([make_batch(SENTENCES)], step=2) == twin.update(
         [make_batch(SENTENCES)], step=2
     )
@@ -120,7 +155,7 @@ def test_an_update_that_runs_out_of_memory_changes_nothing(monkeypatch: pytest.M
 
 def test_other_errors_are_not_taken_for_a_lack_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     learner = make_learner()
-    monkeypatch.setattr(learner.model, "project", lambda _: torch.ones(2, 3) @ torch.ones(2, 3))
+    monkeypatch.setattr(learner.model, "encode", lambda *_: torch.ones(2, 3) @ torch.ones(2, 3))
     with pytest.raises(RuntimeError, match="cannot be multiplied"):
         learner.update([make_batch(SENTENCES)], step=1)
 
@@ -160,3 +195,30 @@ def test_dropout_is_a_function_of_seed_and_step() -> None:
 
     assert loss(3, 1) == loss(3, 1)
     assert len({loss(3, 1), loss(4, 1), loss(3, 2)}) == 3
+
+
+def test_bf16_trains_the_same_fp32_weights_with_rounded_copies() -> None:
+    """Rounding makes up to 0.2 of a gradient of 16 numbers; weights and average keep all bits."""
+    exact, fast = make_learner(ema=0.5), make_learner(torch.bfloat16, ema=0.5)
+    expected = gradients_after(exact, [SENTENCES[:4], SENTENCES[4:]])
+    for name, gradient in gradients_after(fast, [SENTENCES[:4], SENTENCES[4:]]).items():
+        assert gradient.dtype == fast.weights[name].dtype == torch.float32
+        assert (gradient - expected[name]).norm() < 0.3 * expected[name].norm(), name
+    assert {weight.dtype for weight in fast.average.values()} == {torch.float32}
+    assert fast.model.output.weight.dtype == torch.bfloat16
+
+
+def test_bf16_computes_with_the_newest_weights() -> None:
+    learner = make_learner(torch.bfloat16)
+    for step in (1, 2):
+        learner.update([make_batch(SENTENCES)], step=step)
+    learner.try_to_add([])
+    decoding = learner.decoding_model()
+    for name, weight in learner.weights.items():
+        now = learner.model.get_parameter(name)
+        assert torch.equal(now, weight.to(now.dtype)), name
+        assert torch.equal(decoding.get_parameter(name), now), name
+    assert torch.equal(
+        learner.model.output.weight, learner.weights["src_embedding.weight"].bfloat16()
+    )
+    assert torch.equal(decoding.output.weight, learner.model.output.weight)

@@ -60,6 +60,7 @@ def test_member_follows_the_name_of_an_archive(place: str, parts: tuple[str, str
         ("a.xz", lzma.compress(TEXT)),
         ("a.bz2", bz2.compress(TEXT)),
     ],
+    ids=["plain", "gz", "xz", "bz2"],  # compressed bytes may hold the time
 )
 @pytest.mark.parametrize("name", ["a.zip", "a.tar.gz", "a.tar.xz"])
 def test_member_is_the_text_that_it_holds(

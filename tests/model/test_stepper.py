@@ -7,7 +7,9 @@ import torch
 from torch import Tensor
 
 from nmt.config import ModelConfig
-from nmt.model.state import DecoderState
+from nmt.model.attention import merge_heads
+from nmt.model.state import DecoderState, look
+from nmt.model.stepper import Stepper
 from nmt.model.transformer import Transformer, compute_in, keep_real
 from nmt.tokens.vocab import PAD, START, STOP
 
@@ -39,9 +41,9 @@ def small(norm: Norm, positions: Positions) -> Transformer:
     return Transformer(config, src_vocab=NUM_PIECES, tgt_vocab=NUM_PIECES).eval()
 
 
-def start(model: Transformer, src_BS: Tensor) -> DecoderState:
-    keep_B11S = keep_real(src_BS)
-    return model.start_state(model.encode(src_BS, keep_B11S), keep_B11S)
+def start(model: Transformer, src_BS: Tensor) -> tuple[Stepper, DecoderState]:
+    stepper = Stepper(model)
+    return stepper, stepper.start(src_BS, keep_real(src_BS))
 
 
 def slow_step(model: Transformer, src_BS: Tensor, prefixes_BWT: Tensor) -> Tensor:
@@ -59,11 +61,11 @@ def random_pieces(num_sentences: int, num_beams: int) -> Tensor:
 @pytest.mark.parametrize(("norm", "positions"), KINDS)
 def test_steps_of_one_beam_equal_the_full_decode(norm: Norm, positions: Positions) -> None:
     model = small(norm, positions)
-    state = start(model, SRC_BS)
+    stepper, state = start(model, SRC_BS)
     tgt_BT = torch.cat((torch.full((4, 1), START), random_pieces(4, 8)), dim=1)
     expected_BTV = model(SRC_BS, tgt_BT)
     for position in range(9):
-        logits_BWV, state = model.step(tgt_BT[:, position : position + 1], state)
+        logits_BWV, state = stepper.step(tgt_BT[:, position : position + 1], state)
         torch.testing.assert_close(
             logits_BWV[:, 0], expected_BTV[:, position], atol=1e-5, rtol=1e-5
         )
@@ -84,10 +86,11 @@ SELECTIONS = [
 @pytest.mark.parametrize(("norm", "positions"), KINDS)
 def test_steps_of_selected_beams_equal_the_full_decode(norm: Norm, positions: Positions) -> None:
     model = small(norm, positions)
-    src_BS, state = SRC_BS, start(model, SRC_BS)
+    src_BS = SRC_BS
+    stepper, state = start(model, SRC_BS)
     prefixes_BWT = torch.full((4, 1, 1), START)
     for sentences, beams in SELECTIONS:
-        logits_BWV, state = model.step(prefixes_BWT[:, :, -1], state)
+        logits_BWV, state = stepper.step(prefixes_BWT[:, :, -1], state)
         expected_BWV = slow_step(model, src_BS, prefixes_BWT)
         torch.testing.assert_close(logits_BWV, expected_BWV, atol=1e-5, rtol=1e-5)
         sentences_B, beams_BW = torch.tensor(sentences), torch.tensor(beams)
@@ -96,32 +99,51 @@ def test_steps_of_selected_beams_equal_the_full_decode(norm: Norm, positions: Po
         prefixes_BWT = prefixes_BWT[sentences_B[:, None], beams_BW]
         chosen_BW1 = random_pieces(*beams_BW.shape)[:, :, None]
         prefixes_BWT = torch.cat((prefixes_BWT, chosen_BW1), dim=2)
-    logits_BWV, _ = model.step(prefixes_BWT[:, :, -1], state)
+    logits_BWV, _ = stepper.step(prefixes_BWT[:, :, -1], state)
     expected_BWV = slow_step(model, src_BS, prefixes_BWT)
     torch.testing.assert_close(logits_BWV, expected_BWV, atol=1e-5, rtol=1e-5)
 
 
 @torch.no_grad()
-def test_selected_state_shares_nothing_with_the_old_one() -> None:
-    """A search may keep a state and go on from it twice."""
+def test_keys_of_the_memory_are_held_once_a_sentence_and_beams_move_no_keys() -> None:
     model = small("post", "sinusoidal")
-    _, state = model.step(torch.full((4, 1), START), start(model, SRC_BS))
-    everything = torch.arange(4), torch.zeros(4, 1, dtype=torch.long)
-    first, second = state.select(*everything), state.select(*everything)
-    logits_BWV, _ = model.step(torch.full((4, 1), 9), first)
-    model.step(torch.full((4, 1), 5), first)
-    again_BWV, _ = model.step(torch.full((4, 1), 9), second)
-    assert torch.equal(logits_BWV, again_BWV)
+    stepper, state = start(model, SRC_BS)
+    _, state = stepper.step(torch.full((4, 1), START), state)
+    wide = state.select(torch.arange(4), torch.zeros(4, 3, dtype=torch.long))
+    stepper.step(torch.full((4, 3), 5), wide)
+    swapped = wide.select(torch.arange(4), torch.tensor([[2, 0, 1]] * 4))
+    for old, new in zip(wide.layers, swapped.layers, strict=True):
+        assert new.memory_2BHSK is old.memory_2BHSK
+        assert new.memory_2BHSK.shape[1] == 4
+        assert new.past_2BHMK is old.past_2BHMK
 
 
 @torch.no_grad()
-def test_keys_of_the_memory_are_held_once_a_sentence() -> None:
+def test_the_past_is_copied_every_few_steps_only() -> None:
     model = small("post", "sinusoidal")
-    _, state = model.step(torch.full((4, 1), START), start(model, SRC_BS))
-    wide = state.select(torch.arange(4), torch.zeros(4, 3, dtype=torch.long))
-    for old, new in zip(state.layers, wide.layers, strict=True):
-        assert new.memory_k_BHSK is old.memory_k_BHSK
-        assert new.k_RHTK.shape[0] == 4 * 3
+    stepper, state = start(model, SRC_BS)
+    pasts = []
+    for _ in range(12):
+        _, state = stepper.step(torch.full((4, 1), START), state)
+        pasts.append(state.layers[0].past_2BHMK)
+    assert len({id(past) for past in pasts}) == 2
+    assert state.num_slots == state.num_positions == 12
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("num_beams", [1, 3])
+@pytest.mark.parametrize("num_sentences", [1, 50])
+def test_look_is_attention_with_a_mask(num_sentences: int, num_beams: int) -> None:
+    torch.manual_seed(0)
+    q_BHWK = torch.randn(num_sentences, 4, num_beams, 6)
+    kv_2BHMK = torch.randn(2, num_sentences, 4, 5, 6)
+    keep_BWM = torch.rand(num_sentences, num_beams, 5) < 0.6
+    keep_BWM[..., 0] = True
+    hidden_BWM = torch.where(keep_BWM, 0.0, -torch.inf)
+    k_BHMK, v_BHMK = kv_2BHMK
+    scores_BHWM = q_BHWK @ k_BHMK.transpose(-1, -2) / 6**0.5 + hidden_BWM[:, None]
+    expected_BWD = merge_heads(scores_BHWM.softmax(-1) @ v_BHMK)
+    torch.testing.assert_close(look(q_BHWK, kv_2BHMK, hidden_BWM), expected_BWD)
 
 
 @torch.no_grad()
@@ -129,10 +151,10 @@ def test_state_follows_the_precision_of_the_model() -> None:
     model = compute_in(small("post", "sinusoidal"), torch.bfloat16)
     tgt_BT = torch.cat((torch.full((4, 1), START), random_pieces(4, 3)), dim=1)
     expected_BTV = model(SRC_BS, tgt_BT).float()
-    state = start(model, SRC_BS)
+    stepper, state = start(model, SRC_BS)
     for position in range(4):
-        logits_BWV, state = model.step(tgt_BT[:, position : position + 1], state)
+        logits_BWV, state = stepper.step(tgt_BT[:, position : position + 1], state)
         torch.testing.assert_close(
             logits_BWV[:, 0].float(), expected_BTV[:, position], atol=0.06, rtol=0
         )
-    assert {layer.k_RHTK.dtype for layer in state.layers} == {torch.bfloat16}
+    assert {layer.past_2BHMK.dtype for layer in state.layers} == {torch.bfloat16}
