@@ -46,24 +46,37 @@ def made_vocab(text: str, size: int) -> Vocab:
 
 
 def random_model(config: ModelConfig, vocabs: Vocabs) -> Transformer:
-    """A model of random weights that is sure of what it says.
+    """A model of random weights that is sure of what it says, and says the stop token often.
 
     The banned pieces have next to no probability: CTranslate2 gives their share to the others.
     """
     torch.manual_seed(1)
     model = Transformer(config, src_vocab=len(vocabs.src), tgt_vocab=len(vocabs.tgt)).eval()
     with torch.no_grad():
-        for name, weight in model.named_parameters():
+        for weight in model.parameters():
             if weight.dim() == 1:
-                weight.add_(torch.randn_like(weight) * (0.0 if "decoder_norm" in name else 0.1))
-        for matrix in {model.tgt_embedding.weight, model.output.weight}:
+                weight.add_(torch.randn_like(weight) * 0.1)
+        for matrix in (model.tgt_embedding.weight, model.output.weight):
             matrix.copy_(torch.randn_like(matrix))
-            matrix[[UNK, START, PAD]] = 0
+            matrix[:, 0] = 0
+            matrix[[UNK, START, PAD], 0] = -3
+        bias = last_bias(model)
+        bias += 3 * torch.nn.functional.normalize(model.output.weight[STOP], dim=0)
+        bias[0] += 10
     return model
 
 
+def last_bias(model: Transformer) -> torch.Tensor:
+    """What is added to the decoder's output last."""
+    norms = [module for module in model.decoder.modules() if isinstance(module, torch.nn.LayerNorm)]
+    return (model.decoder_norm if model.config.norm == "pre" else norms[-1]).bias
+
+
 def sentences(vocab: Vocab) -> list[list[int]]:
-    return vocab.encode(["a b c", "c", "b b a c b", "a c", "cab", "b a b a", "c c c", "ab bc ca"])
+    generator = torch.Generator().manual_seed(7)
+    lengths = torch.randint(1, 9, (24,), generator=generator)
+    texts = [torch.randint(5, (int(length),), generator=generator) for length in lengths]
+    return vocab.encode([" ".join("abcde"[letter] for letter in text) for text in texts])
 
 
 def searched(
