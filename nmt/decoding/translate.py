@@ -170,14 +170,12 @@ class Translator:
         rows = [row for row, ids in enumerate(src_ids) if len(ids) > 1]
         batches = list(_batches(rows, src_ids, options.batch_size))
         ids = [[src_ids[row] for row in batch] for batch in batches]
-        for batch, found in zip(
-            batches, self.engine.search_batches(ids, options, num_best), strict=True
-        ):
+        results_of_batches = self.engine.search_batches(ids, options, num_best)
+        for batch, found in zip(batches, results_of_batches, strict=True):
+            texts = iter(self._vocabs.tgt.decode([best.ids for row in found for best in row]))
             for row, hypotheses in zip(batch, found, strict=True):
-                texts = self._vocabs.tgt.decode([best.ids for best in hypotheses])
                 results[row] = [
-                    Translation(text, best.score, best.is_finished)
-                    for text, best in zip(texts, hypotheses, strict=True)
+                    Translation(next(texts), best.score, best.is_finished) for best in hypotheses
                 ]
         return results
 
