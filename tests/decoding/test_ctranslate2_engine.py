@@ -192,7 +192,7 @@ def test_without_the_extra_its_command_is_named(
         (["--engine", "onnx"], 'engine "onnx" is not known; take torch or ctranslate2.'),
         ([*ENGINE, "--device", "cuda"], "--engine ctranslate2 runs on the CPU; take --device cpu"),
         ([*ENGINE, "--precision", "bf16"], "not known to --engine ctranslate2; take auto, fp32 or"),
-        (["--precision", "int8"], 'precision "int8" is not known; take auto, bf16 or fp32'),
+        (["--precision", "int8"], 'precision "int8" is not known; take auto, bf16, tf32'),
     ],
 )
 def test_a_wrong_option_is_a_sentence(
