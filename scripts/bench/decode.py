@@ -236,7 +236,12 @@ def main() -> None:
         captions = sets[SETS[0]][0]
         figures: dict[str, Any] = {"threads": 2, "repeats": options.repeats}
         for beam in BEAMS:
-            engines = [nmt_engine(run.path, "bf16"), nmt_engine(run.path, "fp32")] + [
+            engines = [
+                nmt_engine(run.path, "bf16"),
+                nmt_engine(run.path, "fp32"),
+                nmt_engine(run.path, "fp32", "ctranslate2"),
+                nmt_engine(run.path, "int8", "ctranslate2"),
+            ] + [
                 ctranslate2_engine(python, options.exported / kind, compute_type, beam, captions)
                 for kind, compute_type in (("fp32", "float32"), ("int8", "int8"))
             ]
