@@ -77,9 +77,9 @@ def write_sets(run: RunFolder, sources: Sources, folder: Path) -> dict[str, tupl
     return sets
 
 
-def nmt_engine(run: Path, precision: str) -> Engine:
-    settings = ("--precision", precision, "--batch", str(BATCH))
-    return Engine(f"nmt {precision}", sys.executable, "nmt", run, settings)
+def nmt_engine(run: Path, precision: str, engine: str = "torch") -> Engine:
+    settings = ("--engine-of-nmt", engine, "--precision", precision, "--batch", str(BATCH))
+    return Engine(f"nmt {engine} {precision}", sys.executable, "nmt", run, settings)
 
 
 def ctranslate2_engine(
@@ -236,7 +236,12 @@ def main() -> None:
         captions = sets[SETS[0]][0]
         figures: dict[str, Any] = {"threads": 2, "repeats": options.repeats}
         for beam in BEAMS:
-            engines = [nmt_engine(run.path, "bf16"), nmt_engine(run.path, "fp32")] + [
+            engines = [
+                nmt_engine(run.path, "bf16"),
+                nmt_engine(run.path, "fp32"),
+                nmt_engine(run.path, "fp32", "ctranslate2"),
+                nmt_engine(run.path, "int8", "ctranslate2"),
+            ] + [
                 ctranslate2_engine(python, options.exported / kind, compute_type, beam, captions)
                 for kind, compute_type in (("fp32", "float32"), ("int8", "int8"))
             ]

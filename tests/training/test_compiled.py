@@ -9,7 +9,8 @@ import torch
 from nmt.config import ModelConfig, TrainingConfig
 from nmt.errors import UserError
 from nmt.model.transformer import Transformer
-from nmt.tokens.batches import Batch, pad, shift
+from nmt.tokens.batches import Batch, shift
+from nmt.tokens.padding import pad
 from nmt.training.step import Learner
 
 # torch's compiler warns of what it does itself, and silences the second where it is no error.

@@ -9,7 +9,8 @@ import torch
 from nmt.config import ModelConfig, TrainingConfig
 from nmt.device import choose_dtype, compute_alike
 from nmt.model.transformer import Transformer
-from nmt.tokens.batches import Batch, pad, shift
+from nmt.tokens.batches import Batch, shift
+from nmt.tokens.padding import pad
 from nmt.training.step import Learner, UpdateResult
 
 pytestmark = [
