@@ -80,8 +80,8 @@ def split(model: Transformer) -> Weights:
 def shift_norms(weights: Weights, num_layers: tuple[int, int]) -> Weights:
     """Name each norm of a post-norm stack by the sub-layer that follows it.
 
-    The last becomes the norm at the end of the stack. The first sub-layer has none before it, and
-    gets one that decode_worker.py passes over.
+    The last becomes the norm at the end of the stack. The first sub-layer has none before it: what
+    it gets is zero, and decode_worker.py passes over it.
     """
     shifted = dict(weights)
     for stack, count, num_norms in zip(("encoder", "decoder"), num_layers, (2, 3), strict=True):
@@ -90,8 +90,9 @@ def shift_norms(weights: Weights, num_layers: tuple[int, int]) -> Weights:
             for layer in range(count)
             for number in range(num_norms)
         ]
-        for name, later in zip(norms, [*norms[1:], f"{stack}_norm"], strict=True):
-            for kind in ("weight", "bias"):
+        for kind in ("weight", "bias"):
+            shifted[f"{norms[0]}.{kind}"] = torch.zeros_like(weights[f"{norms[0]}.{kind}"])
+            for name, later in zip(norms, [*norms[1:], f"{stack}_norm"], strict=True):
                 shifted[f"{later}.{kind}"] = weights[f"{name}.{kind}"]
     return shifted
 
@@ -217,6 +218,8 @@ def write_onmt(model: Transformer, vocabs: Vocabs, folder: Path) -> None:
         "dropout": [0.0],
         "attention_dropout": [0.0],
         "optim": "adam",
+        "freeze_word_vecs_enc": False,
+        "freeze_word_vecs_dec": False,
     }
     checkpoint = {
         "model": _with_one_sentence(weights, 1),
