@@ -10,6 +10,7 @@ from tqdm import tqdm
 
 from nmt.config import Config, DecodingConfig
 from nmt.data.sources.corpora import Sources
+from nmt.decoding.torch_engine import TorchEngine
 from nmt.decoding.translate import Translator
 from nmt.errors import UserError
 from nmt.evaluation.score import corpus_bleu, corpus_chrf
@@ -146,7 +147,7 @@ def _translate_dev(
     """Return the scores of greedy translations of the dev set, of which each rank makes a part."""
     source = list(read_lines(run.lines_file("dev", "src")))
     reference = list(read_lines(run.lines_file("dev", "tgt")))
-    translator = Translator(model, vocabs, _GREEDY)
+    translator = Translator(TorchEngine(model), vocabs, _GREEDY)
     mine = translator.stream_n_best(source[ranks.rank :: ranks.size], _GREEDY, 1)
     parts = ranks.gather_objects([best[0].text for best in mine])
     hypotheses = [""] * len(source)

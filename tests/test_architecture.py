@@ -25,7 +25,7 @@ STAGES = [
     {"nmt.plan"},
     {"nmt.decoding"},
     {"nmt.evaluation"},
-    {"nmt.train", "nmt.launch"},
+    {"nmt.train", "nmt.launch", "nmt.export"},
     {"nmt.self_test"},
     {"nmt.cli"},
     {"nmt", "nmt.__main__"},

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-import torch
 from prepared import (
     corpora,
     ledger_rows,
@@ -23,11 +22,10 @@ from prepared import (
 )
 
 from nmt import chain
-from nmt.config import DecodingConfig, ModelConfig, VocabConfig
+from nmt.config import DecodingConfig, VocabConfig
 from nmt.data.sample import sample_pairs
 from nmt.decoding.search import Hypothesis
 from nmt.decoding.translate import Translator
-from nmt.model.transformer import Transformer
 from nmt.tokens.store import TokenStore
 from nmt.tokens.vocab import START, STOP, UNK, Vocab, Vocabs, load_vocab, train_vocab
 
@@ -192,29 +190,27 @@ TEXTS = {
 }
 
 
-class Reader(Translator):
-    """A translator that remembers the ids of the sentences that it was given."""
+class Reader:
+    """An engine that remembers the ids of the sentences that it was given."""
 
-    def __init__(self, vocab: Vocab) -> None:
-        model = Transformer(
-            ModelConfig(d_model=8, d_ff=8, num_heads=1, num_layers=(1, 1)),
-            src_vocab=len(vocab),
-            tgt_vocab=len(vocab),
-        )
-        torch.nn.init.zeros_(model.output.weight)
-        super().__init__(model.eval(), Vocabs(vocab, vocab), DecodingConfig(beam=1, batch_size=1))
+    precision = "none"
+    max_positions = None
+
+    def __init__(self) -> None:
         self.read: list[list[int]] = []
 
-    def search(
-        self, src_ids: list[list[int]], options: DecodingConfig, num_best: int = 1
-    ) -> list[list[Hypothesis]]:
-        self.read += src_ids
-        return [[Hypothesis([], 0.0, True)] for _ in src_ids]
+    def search_batches(
+        self, batches: Sequence[list[list[int]]], options: DecodingConfig, num_best: int
+    ) -> Iterator[list[list[Hypothesis]]]:
+        for batch in batches:
+            self.read += batch
+            yield [[Hypothesis([], 0.0, True)] for _ in batch]
 
 
 def read_by_translator(vocab: Vocab, lines: Sequence[str]) -> list[list[int]]:
-    reader = Reader(vocab)
-    reader.translate(lines)
+    reader = Reader()
+    decoding = DecodingConfig(beam=1, batch_size=1)
+    Translator(reader, Vocabs(vocab, vocab), decoding).translate(lines)
     return reader.read
 
 

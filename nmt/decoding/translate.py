@@ -5,22 +5,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, Self
-
-import torch
-from torch.nn.utils.rnn import pad_sequence
+from typing import NamedTuple, Protocol, Self
 
 from nmt.config import DecodingConfig
-from nmt.decoding.lanes import open_lanes
-from nmt.decoding.search import Hypothesis, beam_search, greedy
-from nmt.device import choose_device, choose_dtype, give_back_memory
+from nmt.decoding.ctranslate2_engine import CTranslate2Engine
+from nmt.decoding.search import Hypothesis
+from nmt.decoding.torch_engine import TorchEngine
+from nmt.device import choose_device, choose_dtype
 from nmt.errors import UserError
 from nmt.lines import normalise
 from nmt.model.blank import without_weights
-from nmt.model.stepper import Stepper
-from nmt.model.transformer import Transformer, compute_in, keep_real
+from nmt.model.transformer import Transformer, compute_in
 from nmt.run_folder import RunFolder
-from nmt.tokens.vocab import PAD, START, STOP, UNK, Vocabs, load_vocabs
+from nmt.tokens.vocab import STOP, Vocabs, load_vocabs
 from nmt.training.checkpoint import find_checkpoint, load_model
 
 # Sentences of like length are decoded together: so many batches are read ahead to find them.
@@ -38,22 +35,41 @@ class Translation(NamedTuple):
     """False where the length cap came before the stop token."""
 
 
+class Trained(NamedTuple):
+    """What a run folder holds of a translator; the model is in fp32 and evaluation mode."""
+
+    model: Transformer
+    vocabs: Vocabs
+    decoding: DecodingConfig
+    checkpoint: str
+
+
+class Engine(Protocol):
+    """What finds translations of ids: our own search, or CTranslate2."""
+
+    @property
+    def precision(self) -> str: ...
+
+    @property
+    def max_positions(self) -> int | None:
+        """How long a sequence may be; None where there is no end."""
+
+    def search_batches(
+        self, batches: Sequence[list[list[int]]], options: DecodingConfig, num_best: int
+    ) -> Iterator[list[list[Hypothesis]]]:
+        """Yield for each batch of sentences, longest first, the best hypotheses of each."""
+
+
 class Translator:
     """A trained model that turns lines of text into lines of text."""
 
     def __init__(
-        self, model: Transformer, vocabs: Vocabs, decoding: DecodingConfig, checkpoint: str = ""
+        self, engine: Engine, vocabs: Vocabs, decoding: DecodingConfig, checkpoint: str = ""
     ) -> None:
-        """Take a model in evaluation mode, in the precision in which it is to compute."""
-        self.recipe = {
-            "checkpoint": checkpoint,
-            "precision": str(model.output.weight.dtype).removeprefix("torch."),
-        }
-        self._model = model
-        self._stepper = Stepper(model)
+        self.recipe = {"checkpoint": checkpoint, "precision": engine.precision}
+        self.engine = engine
         self._vocabs = vocabs
         self._decoding = decoding
-        self._device = next(model.parameters()).device
 
     @classmethod
     def load(
@@ -63,21 +79,24 @@ class Translator:
         checkpoint: str = "",
         device: str = "auto",
         precision: str = "auto",
+        engine: str = "torch",
     ) -> Self:
         """Load a run folder; the best checkpoint unless another is named, such as last.
 
+        `engine` is torch or ctranslate2, which is converted to at each start.
         Raises UserError where the folder, the checkpoint or the device is not there.
         """
-        folder = RunFolder(Path(run))
-        config = folder.load_config()
-        weights = find_checkpoint(folder, checkpoint)
-        vocabs = load_vocabs(config, folder)
-        with without_weights():
-            model = Transformer(config.model, src_vocab=len(vocabs.src), tgt_vocab=len(vocabs.tgt))
-        load_model(model, weights)
-        place = choose_device(device)
-        model = compute_in(model.eval(), choose_dtype(precision, place)).to(place)
-        return cls(model, vocabs, config.decoding, weights.resolve().name)
+        if engine not in ("torch", "ctranslate2"):
+            raise UserError(f'engine "{engine}" is not known; take torch or ctranslate2.')
+        trained = load_trained(RunFolder(Path(run)), checkpoint)
+        found: Engine
+        if engine == "ctranslate2":
+            found = CTranslate2Engine.convert(trained.model, trained.vocabs, device, precision)
+        else:
+            place = choose_device(device)
+            model = compute_in(trained.model, choose_dtype(precision, place)).to(place)
+            found = TorchEngine(model)
+        return cls(found, trained.vocabs, trained.decoding, trained.checkpoint)
 
     def translate(
         self,
@@ -151,80 +170,39 @@ class Translator:
         rows = [row for row, ids in enumerate(src_ids) if len(ids) > 1]
         batches = list(_batches(rows, src_ids, options.batch_size))
         ids = [[src_ids[row] for row in batch] for batch in batches]
-        results_of_batches = self.search_batches(ids, options, num_best)
+        results_of_batches = self.engine.search_batches(ids, options, num_best)
         for batch, found in zip(batches, results_of_batches, strict=True):
+            texts = iter(self._vocabs.tgt.decode([best.ids for row in found for best in row]))
             for row, hypotheses in zip(batch, found, strict=True):
-                texts = self._vocabs.tgt.decode([best.ids for best in hypotheses])
                 results[row] = [
-                    Translation(text, best.score, best.is_finished)
-                    for text, best in zip(texts, hypotheses, strict=True)
+                    Translation(next(texts), best.score, best.is_finished) for best in hypotheses
                 ]
         return results
 
     def _encode(self, lines: Sequence[str], first_number: int) -> list[list[int]]:
-        """Return the ids of lines, cropped to the positions that the model has learned."""
+        """Return the ids of lines, cropped to the positions that the model has."""
         src_ids = self._vocabs.src.encode([normalise(line) for line in lines])
-        limit = self._model.max_positions
+        limit = self.engine.max_positions
         for number, ids in enumerate(src_ids, start=first_number):
             if limit and len(ids) > limit:
                 warnings.warn(
                     f"line {number}: has {len(ids)} tokens, more than the {limit} positions that "
-                    f"the model has learned; the rest is not translated.",
+                    f"the model has; the rest is not translated.",
                     stacklevel=2,
                 )
                 ids[limit - 1 :] = [STOP]
         return src_ids
 
-    def search_batches(
-        self, batches: Sequence[list[list[int]]], options: DecodingConfig, num_best: int
-    ) -> Iterator[list[list[Hypothesis]]]:
-        """Yield for each batch the best hypotheses of its sentences; several are searched at once.
 
-        A single batch has all cores.
-        """
-        if len(batches) < 2:
-            yield from (self.search(batch, options, num_best) for batch in batches)
-            return
-        with open_lanes(self._device) as lanes:
-            yield from lanes.map(lambda batch: self.search(batch, options, num_best), batches)
-        give_back_memory()
-
-    @torch.inference_mode()
-    def search(
-        self, src_ids: list[list[int]], options: DecodingConfig, num_best: int = 1
-    ) -> list[list[Hypothesis]]:
-        """Search the translations of sentences given as ids that end with the stop token."""
-        rows = [torch.tensor(ids) for ids in src_ids]
-        src_BS = pad_sequence(rows, batch_first=True, padding_value=PAD).to(self._device)
-        keep_B11S = keep_real(src_BS)
-        state = self._stepper.start(src_BS, keep_B11S)
-        # The cap of T: twice the source's tokens plus 10.
-        max_lengths_B = 2 * keep_B11S.flatten(1).sum(1) + 10
-        if self._model.max_positions:
-            max_lengths_B = max_lengths_B.clamp(max=self._model.max_positions)
-        banned = (UNK, START, PAD)
-        if options.beam == 1:
-            best = greedy(
-                self._stepper.step,
-                state,
-                max_lengths_B=max_lengths_B,
-                start=START,
-                stop=STOP,
-                banned=banned,
-                length_penalty=options.length_penalty,
-            )
-            return [[hypothesis] for hypothesis in best]
-        return beam_search(
-            self._stepper.step,
-            state,
-            max_lengths_B=max_lengths_B,
-            beam=options.beam,
-            length_penalty=options.length_penalty,
-            start=START,
-            stop=STOP,
-            banned=banned,
-            num_best=num_best,
-        )
+def load_trained(run: RunFolder, checkpoint: str) -> Trained:
+    """Load the best checkpoint of a run unless another is named; UserError where it is not."""
+    config = run.load_config()
+    weights = find_checkpoint(run, checkpoint)
+    vocabs = load_vocabs(config, run)
+    with without_weights():
+        model = Transformer(config.model, src_vocab=len(vocabs.src), tgt_vocab=len(vocabs.tgt))
+    load_model(model, weights)
+    return Trained(model.eval(), vocabs, config.decoding, weights.resolve().name)
 
 
 def _batches(

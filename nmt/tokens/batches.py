@@ -107,12 +107,6 @@ def shift(tgt_BT: Tensor) -> tuple[Tensor, Tensor]:
     return torch.cat((start_B1, tgt_BT[:, :-1]), dim=1), tgt_BT
 
 
-def pad(rows: list[list[int]]) -> Tensor:
-    """Return lists of ids as one tensor, filled up to the longest."""
-    longest = max(map(len, rows))
-    return torch.tensor([[*row, *[PAD] * (longest - len(row))] for row in rows])
-
-
 def cut(longest: Ints, limit: int) -> list[int]:
     """Return where sorted rows are cut so that rows x longest stays within the limit."""
     assert longest[-1] <= limit, "a row fits in no group"

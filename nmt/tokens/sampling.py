@@ -15,7 +15,8 @@ import numpy as np
 
 from nmt.data.shards import Ints
 from nmt.lines import META_BLANK
-from nmt.tokens.batches import Batch, cut, pad, shift
+from nmt.tokens.batches import Batch, cut, shift
+from nmt.tokens.padding import pad
 from nmt.tokens.store import TokenStore
 from nmt.tokens.vocab import Vocab, Vocabs
 

@@ -150,7 +150,7 @@ def find_checkpoint(run: RunFolder, name: str = "") -> Path:
     target = f"{folder.readlink()}: " if folder.is_symlink() else ""
     raise UserError(
         f"{folder}: this checkpoint is not whole ({target}{why}); put a copy of it back, or name "
-        f" another one with --checkpoint; there are: {there or 'none'}."
+        f"another one with --checkpoint; there are: {there or 'none'}."
     )
 
 

@@ -77,9 +77,9 @@ def write_sets(run: RunFolder, sources: Sources, folder: Path) -> dict[str, tupl
     return sets
 
 
-def nmt_engine(run: Path, precision: str) -> Engine:
-    settings = ("--precision", precision, "--batch", str(BATCH))
-    return Engine(f"nmt {precision}", sys.executable, "nmt", run, settings)
+def nmt_engine(run: Path, precision: str, engine: str = "torch") -> Engine:
+    settings = ("--engine-of-nmt", engine, "--precision", precision, "--batch", str(BATCH))
+    return Engine(f"nmt {engine} {precision}", sys.executable, "nmt", run, settings)
 
 
 def ctranslate2_engine(

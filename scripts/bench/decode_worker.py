@@ -29,7 +29,9 @@ def load_nmt(options: argparse.Namespace) -> Translate:
 
     warnings.simplefilter("ignore")  # lines that were cut at their cap
     torch.set_num_threads(options.threads)
-    translator = Translator.load(options.model, precision=options.precision)
+    translator = Translator.load(
+        options.model, precision=options.precision, engine=options.engine_of_nmt
+    )
     settle()
     return lambda lines: translator.translate(
         lines, beam=options.beam, batch_size=options.batch, length_penalty=1.0
@@ -185,6 +187,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path)
     parser.add_argument("--beam", type=int, default=4)
     parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--engine-of-nmt", default="torch", help="torch or ctranslate2")
     parser.add_argument("--precision", default="auto")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--workers", type=int, default=1)

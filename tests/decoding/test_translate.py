@@ -14,12 +14,13 @@ from torch import Tensor
 import nmt
 from nmt.config import DecodingConfig, ModelConfig, VocabConfig
 from nmt.decoding.search import beam_search
+from nmt.decoding.torch_engine import TorchEngine
 from nmt.decoding.translate import Translator
 from nmt.errors import UserError
 from nmt.lines import normalise
 from nmt.model.state import DecoderState
 from nmt.model.transformer import Transformer, keep_real
-from nmt.tokens.batches import pad
+from nmt.tokens.padding import pad
 from nmt.tokens.vocab import PAD, START, STOP, UNK, Vocabs, train_vocab
 
 ODD_LINES = "ba be bi\n\n   \nko ku\n\u00a0\n\t\nmo mu ma"
@@ -132,13 +133,13 @@ def test_a_translation_does_not_depend_on_its_neighbours(translator: Translator,
 
 def test_beam_1_is_greedy_and_beam_search_agrees_with_it(translator: Translator) -> None:
     src_ids = translator._vocabs.src.encode(random_lines())
-    greedy = translator.search(src_ids, DecodingConfig(beam=1))
+    greedy = translator.engine.search(src_ids, DecodingConfig(beam=1))
     with torch.inference_mode():
         src_BS = pad(src_ids)
         keep_B11S = keep_real(src_BS)
         searched = beam_search(
-            translator._stepper.step,
-            translator._stepper.start(src_BS, keep_B11S),
+            translator.engine._stepper.step,
+            translator.engine._stepper.start(src_BS, keep_B11S),
             max_lengths_B=2 * keep_B11S.flatten(1).sum(1) + 10,
             beam=1,
             length_penalty=1.0,
@@ -163,11 +164,13 @@ def test_the_n_best_come_by_line_with_scores_that_fall(cli: Cli, copy_run: Path)
 
 
 def test_the_score_of_the_best_is_its_forced_score(translator: Translator) -> None:
-    [[best]] = translator.search([translator._vocabs.src.encode(["ba be bi"])[0]], DecodingConfig())
+    [[best]] = translator.engine.search(
+        [translator._vocabs.src.encode(["ba be bi"])[0]], DecodingConfig()
+    )
     src_BS = torch.tensor(translator._vocabs.src.encode(["ba be bi"]))
     forced = torch.tensor([[*best.ids, STOP]])
     inputs = torch.tensor([[START, *best.ids]])
-    log_probs_TV = translator._model(src_BS, inputs)[0].log_softmax(-1)
+    log_probs_TV = translator.engine._stepper._model(src_BS, inputs)[0].log_softmax(-1)
     total = log_probs_TV.gather(1, forced.T).sum().item()
     assert best.score == pytest.approx(total / forced.shape[1], abs=1e-5)
 
@@ -185,17 +188,17 @@ def test_an_output_file_appears_only_when_it_is_whole(
 def test_a_translation_that_never_ends_is_cut_and_said(
     translator: Translator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    step = translator._stepper.step
+    step = translator.engine._stepper.step
 
     def endless(ids_BW: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
         logits_BWV, state = step(ids_BW, state)
         return logits_BWV.index_fill(2, torch.tensor([STOP]), -1e9), state
 
-    monkeypatch.setattr(translator._stepper, "step", endless)
+    monkeypatch.setattr(translator.engine._stepper, "step", endless)
     src_ids = translator._vocabs.src.encode(["ba be bi"])
     for beam in (1, 3):
         options = DecodingConfig(beam=beam)
-        [[best]] = translator.search(src_ids, options)
+        [[best]] = translator.engine.search(src_ids, options)
         assert not best.is_finished
         assert len(best.ids) == 2 * len(src_ids[0]) + 10
         with pytest.warns(UserWarning, match="line 1: the translation was cut at its length cap"):
@@ -216,7 +219,7 @@ def test_any_bytes_a_model_may_say_are_one_valid_line(tmp_path: Path) -> None:
     config = ModelConfig(d_model=16, d_ff=32, num_heads=2, num_layers=(1, 1))
     model = Transformer(config, src_vocab=len(vocab), tgt_vocab=len(vocab)).eval()
     torch.nn.init.normal_(model.output.weight, std=3.0)
-    translator = Translator(model, Vocabs(vocab, vocab), DecodingConfig(beam=3))
+    translator = Translator(TorchEngine(model), Vocabs(vocab, vocab), DecodingConfig(beam=3))
     lines = ["\U0001f600 \u0283 \u0449 \u4f60\u597d", *("abc" * n for n in range(1, 60))]
     with warnings.catch_warnings(record=True):
         warnings.simplefilter("always")
@@ -241,7 +244,7 @@ def test_learned_positions_end_and_what_is_beyond_is_said(beam: int) -> None:
         max_positions=12,
     )
     model = Transformer(config, src_vocab=len(vocab), tgt_vocab=len(vocab)).eval()
-    translator = Translator(model, Vocabs(vocab, vocab), DecodingConfig(beam=beam))
+    translator = Translator(TorchEngine(model), Vocabs(vocab, vocab), DecodingConfig(beam=beam))
     with pytest.warns(UserWarning) as caught:
         assert len(translator.translate(["a b", "a b c " * 10])) == 2
     said = [str(warning.message) for warning in caught]

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 import torch
 
-from nmt.tokens.batches import Planner, Update, make_batch, pad, shift
+from nmt.tokens.batches import Planner, Update, make_batch, shift
+from nmt.tokens.padding import pad
 from nmt.tokens.store import Ints, TokenStore, make_rows, write_store
 from nmt.tokens.vocab import PAD
 

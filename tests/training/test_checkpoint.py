@@ -17,7 +17,8 @@ from nmt.config import Config, CorpusSpec, DataConfig, ModelConfig, TrainingConf
 from nmt.errors import UserError
 from nmt.model.transformer import Transformer
 from nmt.run_folder import RunFolder
-from nmt.tokens.batches import Batch, pad, shift
+from nmt.tokens.batches import Batch, shift
+from nmt.tokens.padding import pad
 from nmt.training.checkpoint import (
     Progress,
     clear_partial_checkpoints,

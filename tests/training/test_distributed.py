@@ -25,7 +25,8 @@ import nmt.training.distributed as distributed
 from nmt.config import ModelConfig, TrainingConfig, load_config
 from nmt.model.transformer import Transformer
 from nmt.run_folder import RunFolder
-from nmt.tokens.batches import Batch, pad, share, shift
+from nmt.tokens.batches import Batch, share, shift
+from nmt.tokens.padding import pad
 from nmt.tokens.vocab import PAD, STOP, load_vocabs
 from nmt.training.checkpoint import Progress
 from nmt.training.feed import Feed

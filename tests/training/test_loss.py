@@ -9,7 +9,8 @@ from torch.nn import functional as F
 
 from nmt.config import ModelConfig
 from nmt.model.transformer import Transformer
-from nmt.tokens.batches import Batch, pad, shift
+from nmt.tokens.batches import Batch, shift
+from nmt.tokens.padding import pad
 from nmt.tokens.vocab import PAD
 from nmt.training.loss import LossSums, batch_loss, smoothed_cross_entropy
 

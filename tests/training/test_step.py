@@ -7,7 +7,8 @@ import torch
 
 from nmt.config import ModelConfig, TrainingConfig
 from nmt.model.transformer import Transformer
-from nmt.tokens.batches import Batch, pad, shift
+from nmt.tokens.batches import Batch, shift
+from nmt.tokens.padding import pad
 from nmt.tokens.vocab import STOP
 from nmt.training.step import Learner
 
