@@ -138,7 +138,10 @@ ONMT = Names(
     ),
     shifts_norms=True,
 )
-_EOLE_FEED_FORWARD = {"feed_forward.inner": "mlp.gate_up_proj", "feed_forward.outer": "mlp.down_proj"}
+_EOLE_FEED_FORWARD = {
+    "feed_forward.inner": "mlp.gate_up_proj",
+    "feed_forward.outer": "mlp.down_proj",
+}
 EOLE = Names(
     layers={stack: f"{stack}.transformer_layers" for stack in ("encoder", "decoder")},
     encoder={

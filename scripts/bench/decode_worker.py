@@ -1,13 +1,12 @@
 """Translates a file in a process of its own, for decode.py, and prints what it took as JSON.
 
-Time is from text to text, the model loaded and warm. What is called CTranslate2 needs no nmt here:
-only ctranslate2, sentencepiece and the folder that `nmt export` wrote.
+Time is from text to text, for the toolkits of decode_peers.py from pieces to pieces, the model
+loaded and warm. Only the engine nmt needs nmt: the others run in environments of their own.
 """
 
 import argparse
 import json
 import os
-import resource
 import statistics
 import time
 import warnings
@@ -128,9 +127,7 @@ def load_joeynmt(options: argparse.Namespace) -> Translate:
 
     torch.set_num_threads(options.threads)
     config = load_config(f"{options.model}/config.yaml")
-    config["testing"].update(
-        beam_size=options.beam, batch_size=options.batch, max_output_length=MAX_LENGTH
-    )
+    config["testing"].update(beam_size=options.beam, batch_size=options.batch)
     args = parse_global_args(config, mode="translate")
     model, _, _, data = prepare(args, rank=0, mode="translate")
 
@@ -185,6 +182,7 @@ def main() -> None:
     parser.add_argument("model", help="a run folder, or what nmt export wrote")
     parser.add_argument("source", type=Path)
     parser.add_argument("--output", type=Path)
+    parser.add_argument("--lines", type=int, help="translate the first so many only")
     parser.add_argument("--beam", type=int, default=4)
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--engine-of-nmt", default="torch", help="torch or ctranslate2")
@@ -194,7 +192,7 @@ def main() -> None:
     parser.add_argument("--post-norm", action="store_true", help="for what is written for pre-norm")
     parser.add_argument("--single", action="store_true", help="line by line: seconds of a line")
     options = parser.parse_args()
-    lines = options.source.read_text(encoding="utf-8").split("\n")[:-1]
+    lines = options.source.read_text(encoding="utf-8").split("\n")[:-1][: options.lines]
     translate = LOADERS[options.engine](options)
     translate(lines[:64])
     if options.single:
@@ -210,8 +208,9 @@ def main() -> None:
         taken = time.perf_counter() - start
         if options.output:
             options.output.write_text("".join(f"{line}\n" for line in out), encoding="utf-8")
-    peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({"seconds": taken, "peak_mb": round(peak_mb)}))
+    # Not ru_maxrss, which begins with what the process that started this one had.
+    peak_kb = Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]
+    print(json.dumps({"seconds": taken, "peak_mb": round(int(peak_kb) / 1024)}))
 
 
 if __name__ == "__main__":
