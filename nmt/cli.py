@@ -43,7 +43,7 @@ WorkersOption = Annotated[
 ]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 or mps.")]
 PrecisionOption = Annotated[
-    str, typer.Option(help="auto, bf16 or fp32; int8 too with --engine ctranslate2.")
+    str, typer.Option(help="auto, bf16, tf32 or fp32; int8 too with --engine ctranslate2.")
 ]
 EngineOption = Annotated[
     str,
@@ -53,7 +53,7 @@ TrainingDeviceOption = Annotated[
     str | None, typer.Option("--device", help="auto, cpu, cuda, cuda:1 or mps.")
 ]
 TrainingPrecisionOption = Annotated[
-    str | None, typer.Option("--precision", help="auto, bf16 or fp32.")
+    str | None, typer.Option("--precision", help="auto, bf16, tf32 or fp32.")
 ]
 CheckpointOption = Annotated[
     str,

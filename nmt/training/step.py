@@ -13,6 +13,7 @@ from nmt.config import TrainingConfig
 from nmt.device import seed
 from nmt.model.transformer import Transformer, compute_in
 from nmt.tokens.batches import Batch
+from nmt.training.compiled import compile_layers
 from nmt.training.distributed import Ranks
 from nmt.training.loss import LossSums, batch_loss
 from nmt.training.schedule import learning_rate
@@ -73,6 +74,8 @@ class Learner:
                 partial(_hand_over, weight)
             )
         self.device = next(model.parameters()).device
+        if config.compile:
+            compile_layers(model)
         matrices = [weight for weight in self.weights.values() if weight.dim() > 1]
         vectors = [weight for weight in self.weights.values() if weight.dim() < 2]
         self.optimizer = torch.optim.AdamW(
