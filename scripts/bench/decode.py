@@ -225,7 +225,9 @@ def first_translation_s(run: Path, repeats: int) -> dict[str, float]:
     def timed(*words: object) -> float:
         start = time.monotonic()
         command = [sys.executable, *map(str, words)]
-        subprocess.run(command, input="A man sleeps.\n", stdout=subprocess.DEVNULL, text=True)
+        subprocess.run(
+            command, input="A man sleeps.\n", stdout=subprocess.DEVNULL, text=True, check=True
+        )
         return time.monotonic() - start
 
     pairs = [
