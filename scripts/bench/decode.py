@@ -250,7 +250,7 @@ def growth(run: Path, file: Path, vocab: Vocab, folder: Path) -> list[dict[str, 
             if shortest <= length <= longest
         ]
         for batch, beam in ((1, 4), (16, 4), (64, 1), (64, 4), (64, 8)):
-            part = chosen[: 64 if batch > 1 else 16]
+            part = chosen[: 128 if batch > 1 else 16]
             write_lines(source, part)
             found = nmt_engine(run, "auto").run(
                 source, "--batch", batch, "--beam", beam, "--output", output

@@ -25,16 +25,24 @@ from nmt.tokens.vocab import PAD, START, STOP, UNK, Vocabs
 
 NUM_POSITIONS = 5000  # the length of their tables
 LAYER = re.compile(r"(encoder|decoder)\.(\d+)\.(.+)")
+STACKS = ("encoder", "decoder")
+FINAL_NORMS = {f"{stack}_norm": f"{stack}.layer_norm" for stack in STACKS}
 Weights = dict[str, Tensor]
 
 
 @dataclass(frozen=True)
 class Names:
-    """What a toolkit calls our weights; parts of a layer and whole names, without .weight, .bias"""
+    """What a toolkit calls our weights, without .weight and .bias; several names in our order."""
 
     layers: dict[str, str]
-    encoder: dict[str, str]
-    decoder: dict[str, str]
+    """Of each stack: what stands before the number of a layer."""
+    attentions: dict[str, str]
+    """Of each stack: self-attention, and in the decoder cross-attention."""
+    linears: str
+    """Of an attention: query, key, value, output."""
+    feed_forward: str
+    norms: dict[str, str]
+    """Of each stack: after our sub-layers."""
     others: dict[str, str]
     shifts_norms: bool
     """Whether the norm of a post-norm layer goes by what follows it, as there it comes first."""
@@ -44,17 +52,33 @@ class Names:
         weights = split(model)
         if self.shifts_norms and model.config.norm == "post":
             weights = shift_norms(weights, model.config.num_layers)
-        renamed = {self._rename(name): weight for name, weight in weights.items()}
+        parts = {stack: self._parts(stack) for stack in STACKS}
+        renamed = {}
+        for name, weight in weights.items():
+            owner, _, kind = name.rpartition(".")
+            if layer := LAYER.fullmatch(owner):
+                stack, number, part = layer.groups()
+                owner = f"{self.layers[stack]}.{number}.{parts[stack][part]}"
+            else:
+                owner = self.others[owner]
+            renamed[f"{owner}.{kind}"] = weight
         assert len(renamed) == len(weights)
         return renamed
 
-    def _rename(self, name: str) -> str:
-        owner, _, kind = name.rpartition(".")
-        if layer := LAYER.fullmatch(owner):
-            stack, number, part = layer.groups()
-            parts = self.encoder if stack == "encoder" else self.decoder
-            return f"{self.layers[stack]}.{number}.{parts[part]}.{kind}"
-        return f"{self.others[owner]}.{kind}"
+    def _parts(self, stack: str) -> dict[str, str]:
+        """Return the name of each part of a layer by ours."""
+        parts = {
+            f"{ours}.{part}": f"{theirs}.{linear}"
+            for ours, theirs in zip(
+                ("attention", "cross"), self.attentions[stack].split(), strict=False
+            )
+            for part, linear in zip(("q", "k", "v", "out"), self.linears.split(), strict=True)
+        }
+        for part, linear in zip(("inner", "outer"), self.feed_forward.split(), strict=True):
+            parts[f"feed_forward.{part}"] = linear
+        for number, norm in enumerate(self.norms[stack].split()):
+            parts[f"residuals.{number}.norm"] = norm
+        return parts
 
 
 def split(model: Transformer) -> Weights:
@@ -84,7 +108,7 @@ def shift_norms(weights: Weights, num_layers: tuple[int, int]) -> Weights:
     it gets is zero, and decode_worker.py passes over it.
     """
     shifted = dict(weights)
-    for stack, count, num_norms in zip(("encoder", "decoder"), num_layers, (2, 3), strict=True):
+    for stack, count, num_norms in zip(STACKS, num_layers, (2, 3), strict=True):
         norms = [
             f"{stack}.{layer}.residuals.{number}.norm"
             for layer in range(count)
@@ -97,104 +121,61 @@ def shift_norms(weights: Weights, num_layers: tuple[int, int]) -> Weights:
     return shifted
 
 
-def _attention(ours: str, theirs: str, names: str) -> dict[str, str]:
-    parts = zip(("q", "k", "v", "out"), names.split(), strict=True)
-    return {f"{ours}.{part}": f"{theirs}.{name}" for part, name in parts}
-
-
-def _others(**names: str) -> dict[str, str]:
-    """Complete the names: both stacks end in a norm that is called alike."""
-    norms = {f"{stack}_norm": f"{stack}.layer_norm" for stack in ("encoder", "decoder")}
-    return {**norms, **names}
-
-
-_ONMT = "linear_query linear_keys linear_values final_linear"
-_ONMT_FEED_FORWARD = {
-    "feed_forward.inner": "feed_forward.w_1",
-    "feed_forward.outer": "feed_forward.w_2",
-}
 ONMT = Names(
     layers={"encoder": "encoder.transformer", "decoder": "decoder.transformer_layers"},
-    encoder={
-        **_attention("attention", "self_attn", _ONMT),
-        **_ONMT_FEED_FORWARD,
-        "residuals.0.norm": "layer_norm",
-        "residuals.1.norm": "feed_forward.layer_norm",
+    attentions={"encoder": "self_attn", "decoder": "self_attn context_attn"},
+    linears="linear_query linear_keys linear_values final_linear",
+    feed_forward="feed_forward.w_1 feed_forward.w_2",
+    norms={
+        "encoder": "layer_norm feed_forward.layer_norm",
+        "decoder": "layer_norm_1 layer_norm_2 feed_forward.layer_norm",
     },
-    decoder={
-        **_attention("attention", "self_attn", _ONMT),
-        **_attention("cross", "context_attn", _ONMT),
-        **_ONMT_FEED_FORWARD,
-        "residuals.0.norm": "layer_norm_1",
-        "residuals.1.norm": "layer_norm_2",
-        "residuals.2.norm": "feed_forward.layer_norm",
+    others={
+        "src_embedding": "encoder.embeddings.make_embedding.emb_luts.0",
+        "tgt_embedding": "decoder.embeddings.make_embedding.emb_luts.0",
+        "src_positions": "encoder.embeddings.make_embedding.pe",
+        "tgt_positions": "decoder.embeddings.make_embedding.pe",
+        **FINAL_NORMS,
+        "output": "generator",
     },
-    others=_others(
-        src_embedding="encoder.embeddings.make_embedding.emb_luts.0",
-        tgt_embedding="decoder.embeddings.make_embedding.emb_luts.0",
-        src_positions="encoder.embeddings.make_embedding.pe",
-        tgt_positions="decoder.embeddings.make_embedding.pe",
-        output="generator",
-    ),
     shifts_norms=True,
 )
-_EOLE_FEED_FORWARD = {
-    "feed_forward.inner": "mlp.gate_up_proj",
-    "feed_forward.outer": "mlp.down_proj",
-}
 EOLE = Names(
-    layers={stack: f"{stack}.transformer_layers" for stack in ("encoder", "decoder")},
-    encoder={
-        **_attention("attention", "self_attn", _ONMT),
-        **_EOLE_FEED_FORWARD,
-        "residuals.0.norm": "input_layernorm",
-        "residuals.1.norm": "post_attention_layernorm",
+    layers={stack: f"{stack}.transformer_layers" for stack in STACKS},
+    attentions=ONMT.attentions,
+    linears=ONMT.linears,
+    feed_forward="mlp.gate_up_proj mlp.down_proj",
+    norms={
+        "encoder": "input_layernorm post_attention_layernorm",
+        "decoder": "input_layernorm precontext_layernorm post_attention_layernorm",
     },
-    decoder={
-        **_attention("attention", "self_attn", _ONMT),
-        **_attention("cross", "context_attn", _ONMT),
-        **_EOLE_FEED_FORWARD,
-        "residuals.0.norm": "input_layernorm",
-        "residuals.1.norm": "precontext_layernorm",
-        "residuals.2.norm": "post_attention_layernorm",
+    others={
+        "src_embedding": "src_emb.embeddings",
+        "tgt_embedding": "tgt_emb.embeddings",
+        "src_positions": "src_emb.pe",
+        "tgt_positions": "tgt_emb.pe",
+        **FINAL_NORMS,
+        "output": "generator",
     },
-    others=_others(
-        src_embedding="src_emb.embeddings",
-        tgt_embedding="tgt_emb.embeddings",
-        src_positions="src_emb.pe",
-        tgt_positions="tgt_emb.pe",
-        output="generator",
-    ),
     shifts_norms=True,
 )
-_JOEYNMT = "q_layer k_layer v_layer output_layer"
-_JOEYNMT_FEED_FORWARD = {
-    "feed_forward.inner": "feed_forward.pwff_layer.0",
-    "feed_forward.outer": "feed_forward.pwff_layer.3",
-}
 JOEYNMT = Names(
-    layers={stack: f"{stack}.layers" for stack in ("encoder", "decoder")},
-    encoder={
-        **_attention("attention", "src_src_att", _JOEYNMT),
-        **_JOEYNMT_FEED_FORWARD,
-        "residuals.0.norm": "layer_norm",
-        "residuals.1.norm": "feed_forward.layer_norm",
+    layers={stack: f"{stack}.layers" for stack in STACKS},
+    attentions={"encoder": "src_src_att", "decoder": "trg_trg_att src_trg_att"},
+    linears="q_layer k_layer v_layer output_layer",
+    feed_forward="feed_forward.pwff_layer.0 feed_forward.pwff_layer.3",
+    norms={
+        "encoder": "layer_norm feed_forward.layer_norm",
+        "decoder": "x_layer_norm dec_layer_norm feed_forward.layer_norm",
     },
-    decoder={
-        **_attention("attention", "trg_trg_att", _JOEYNMT),
-        **_attention("cross", "src_trg_att", _JOEYNMT),
-        **_JOEYNMT_FEED_FORWARD,
-        "residuals.0.norm": "x_layer_norm",
-        "residuals.1.norm": "dec_layer_norm",
-        "residuals.2.norm": "feed_forward.layer_norm",
+    others={
+        "src_embedding": "src_embed.lut",
+        "tgt_embedding": "trg_embed.lut",
+        "src_positions": "encoder.pe",
+        "tgt_positions": "decoder.pe",
+        **FINAL_NORMS,
+        "output": "decoder.output_layer",
     },
-    others=_others(
-        src_embedding="src_embed.lut",
-        tgt_embedding="trg_embed.lut",
-        src_positions="encoder.pe",
-        tgt_positions="decoder.pe",
-        output="decoder.output_layer",
-    ),
     shifts_norms=False,
 )
 
@@ -308,7 +289,7 @@ def write_joeynmt(model: Transformer, vocabs: Vocabs, folder: Path) -> None:
             "ff_size": config.d_ff,
             "layer_norm": config.norm,
         }
-        for name, num_layers in zip(("encoder", "decoder"), config.num_layers, strict=True)
+        for name, num_layers in zip(STACKS, config.num_layers, strict=True)
     }
     sides = {}
     for side, theirs in (("src", "src"), ("tgt", "trg")):
