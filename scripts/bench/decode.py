@@ -3,10 +3,11 @@
 Engines: CTranslate2 in fp32 and int8, with the workers, threads and batch size that are its best in
 a trial, and the toolkits that decode_peers.py writes for, with 64 sentences a batch. Sets:
 test_2016_flickr, with BLEU, and lines of newstest2014, for speed and memory only (a model of
-captions translates no news). Each pass is a process of its own with two threads in all; passes of
-all engines alternate, and medians are told. Peers read and write pieces, nmt and CTranslate2 text.
-Then a single line, the time to the first translation, how time and memory grow with batch size,
-length and beam, and the memory of many lines.
+captions translates no news; compare tokens there, as CTranslate2 has no cap of length for each
+sentence, and goes on where the others stop). Each pass is a process of its own with two threads in
+all; passes of all engines alternate, and medians are told. Peers read and write pieces, nmt and
+CTranslate2 text. Then a single line, the time to the first translation, how time and memory grow
+with batch size, length and beam, and the memory of many lines.
 """
 
 import argparse
@@ -25,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import sentencepiece as spm
-from decode_peers import WRITERS
+from decode_peers import PRE_NORM_ONLY, WRITERS
 from peers import PACKAGES, version
 from record import write_result
 from train import NUM_CORES, environment
@@ -136,7 +137,7 @@ def ctranslate2_engine(model: Path, compute_type: str, beam: int, source: Path) 
             model,
             ("--precision", compute_type, "--workers", workers, "--batch", batch),
         )
-        for workers, batch in product("12", ("32", "64", "128"))
+        for workers, batch in (("2", "16"), ("2", "32"), ("2", "64"), ("2", "128"), ("1", "64"))
     ]
     return min(engines, key=lambda engine: engine.run(source, "--beam", beam)["seconds"])
 
@@ -144,16 +145,18 @@ def ctranslate2_engine(model: Path, compute_type: str, beam: int, source: Path) 
 def peer_engines(run: RunFolder, folder: Path, peers: Path, names: Sequence[str]) -> list[Engine]:
     """Return the toolkits that are installed under `peers`, with the model of the run."""
     trained = load_trained(run, "")
-    norm = ("--post-norm",) if trained.model.config.norm == "post" else ()
     engines = []
     for name in names:
         model = folder / name
         model.mkdir()
         WRITERS[name](trained.model, trained.vocabs, model)
         python = str(peers / name / "bin/python")
-        lines = ("--lines", str(MAX_LINES[name])) if name in MAX_LINES else ()
-        settings = (*norm, "--batch", str(PEER_BATCH), *lines)
-        engines.append(Engine(PACKAGES[name], python, name, model, settings))
+        settings = ["--batch", str(PEER_BATCH)]
+        if trained.model.config.norm == "post" and name in PRE_NORM_ONLY:
+            settings.append("--post-norm")
+        if name in MAX_LINES:
+            settings += ["--lines", str(MAX_LINES[name])]
+        engines.append(Engine(PACKAGES[name], python, name, model, tuple(settings)))
     return engines
 
 
@@ -196,11 +199,12 @@ def compare(
     return table
 
 
-def compare_speeds(table: dict[str, dict[str, Any]]) -> dict[str, dict[str, float]]:
+def compare_speeds(table: dict[str, dict[str, Any]]) -> dict[str, dict[str, dict[str, float]]]:
     """Return how many times the speed of each engine that did as much each of nmt's ways has."""
+    units = ("sentences_per_s", "target_tokens_per_s")
     return {
         ours: {
-            theirs: round(row["sentences_per_s"] / other["sentences_per_s"], 2)
+            theirs: {unit: round(row[unit] / other[unit], 2) for unit in units}
             for theirs, other in table.items()
             if not theirs.startswith("nmt") and other["lines"] == row["lines"]
         }
@@ -212,10 +216,9 @@ def compare_speeds(table: dict[str, dict[str, Any]]) -> dict[str, dict[str, floa
 def latency_ms(engines: list[Engine], file: Path, repeats: int) -> dict[str, float]:
     """Return the median milliseconds of a line that is translated alone, beam 4."""
     seconds = defaultdict(list)
-    for _ in range(repeats):
-        for engine in engines:
-            found = engine.run(file, "--single", "--batch", 1, "--workers", 1)
-            seconds[engine.name].append(found["seconds"])
+    for _, engine, threads in product(range(repeats), engines, (1, 2)):
+        found = engine.run(file, "--single", "--batch", 1, "--workers", 1, "--threads", threads)
+        seconds[f"{engine.name}, threads: {threads}"].append(found["seconds"])
     return {name: round(1000 * statistics.median(each), 1) for name, each in seconds.items()}
 
 

@@ -325,6 +325,7 @@ def _with_one_sentence(weights: Weights, dimension: int) -> Weights:
     }
 
 
+PRE_NORM_ONLY = ("onmt", "eole")
 WRITERS: dict[str, Callable[[Transformer, Vocabs, Path], Any]] = {
     "onmt": write_onmt,
     "eole": write_eole,
