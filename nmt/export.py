@@ -8,7 +8,8 @@ from pathlib import Path
 from nmt.config import Config
 from nmt.decoding.ctranslate2_engine import CTranslate2Engine
 from nmt.decoding.ctranslate2_model import QUANTIZATIONS, write_model
-from nmt.decoding.translate import Engine, TorchEngine, Trained, Translator, load_trained
+from nmt.decoding.torch_engine import TorchEngine
+from nmt.decoding.translate import Engine, Trained, Translator, load_trained
 from nmt.errors import UserError
 from nmt.evaluation.score import corpus_bleu
 from nmt.lines import read_lines

@@ -340,6 +340,7 @@ def main() -> None:
             engines = [
                 nmt_engine(run.path, "bf16"),
                 nmt_engine(run.path, "fp32"),
+                nmt_engine(run.path, "fp32", "ctranslate2"),
                 nmt_engine(run.path, "int8", "ctranslate2"),
                 ctranslate2_engine(exported / "fp32", "float32", beam, captions),
                 ctranslate2_engine(exported / "int8", "int8", beam, captions),
