@@ -1,7 +1,8 @@
 """Finds translations with CTranslate2, by the rules of our own search."""
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -23,8 +24,13 @@ _QUANTIZATIONS = {"auto": "none", "fp32": "none", "int8": "int8"}
 # So many hypotheses are searched at once, in fp32 and in int8, whose products are fastest with few;
 # half as many sentences by greedy search. Twice or half of that is up to 8 % slower.
 _ROWS, _INT8_ROWS = 256, 64
+# Scoring holds the logits of all positions.
+_SCORED_AT_ONCE = 16
 # With 0 CTranslate2 would stop at other times than our search; this rounds to it.
 _NO_PENALTY = 1e-9
+
+Again = list[tuple[int, Callable[[], list[Hypothesis]]]]
+"""Rows of a batch that are done again, and what to wait with for their hypotheses."""
 
 
 class CTranslate2Engine:
@@ -41,9 +47,9 @@ class CTranslate2Engine:
         )
         self.max_positions: int | None = max_positions or MAX_POSITIONS
         self._src_pieces = all_pieces(vocabs.src)
-        tgt_pieces = all_pieces(vocabs.tgt)
-        self._tgt_ids = {piece: number for number, piece in enumerate(tgt_pieces)}
-        self._banned = [[tgt_pieces[START]], [tgt_pieces[PAD]]]
+        self._tgt_pieces = all_pieces(vocabs.tgt)
+        self._tgt_ids = {piece: number for number, piece in enumerate(self._tgt_pieces)}
+        self._banned = [[self._tgt_pieces[START]], [self._tgt_pieces[PAD]]]
 
     @classmethod
     def convert(cls, model: Transformer, vocabs: Vocabs, device: str, precision: str) -> Self:
@@ -72,12 +78,16 @@ class CTranslate2Engine:
         """Yield the best hypotheses of each batch; all batches are given to the workers at once."""
         room = self._room(sum(map(len, batches)), options.beam)
         jobs = [self._submit(batch, room, options) for batch in batches]
-        results = [[result.result() for result in job] for job in jobs]
-        again = [self._submit_again(*each, options) for each in zip(batches, results, strict=True)]
-        for found, corrected in zip(results, again, strict=True):
-            for row, result in corrected.items():
-                found[row] = result.result()
-            yield [self._read(result, num_best) for result in found]
+        # A cap is one number a call. What ended within its own cap did not depend on it.
+        correct = self._cut if options.beam == 1 else self._search_again
+        corrected = []
+        for batch, job in zip(batches, jobs, strict=True):
+            found = list(map(self._wait, job))
+            corrected.append((found, correct(batch, found, options)))
+        for found, rows in corrected:
+            for row, wait in rows:
+                found[row] = wait()
+            yield [pool[:num_best] for pool in found]
 
     def _room(self, num_sentences: int, beam: int) -> int:
         """Return how many sentences to search at once, so that every worker has some."""
@@ -92,21 +102,48 @@ class CTranslate2Engine:
             result for part in parts for result in self._translate(part, options, is_last=False)
         ]
 
-    def _submit_again(
-        self, batch: list[list[int]], results: list[Any], options: DecodingConfig
-    ) -> dict[int, Any]:
-        """Begin again, with their own cap, sentences whose hypotheses went beyond it.
+    def _beyond(self, batch: list[list[int]], found: list[list[Hypothesis]]) -> list[int]:
+        """Return the rows with a hypothesis longer than their own cap."""
+        return [
+            row
+            for row, (src_ids, pool) in enumerate(zip(batch, found, strict=True))
+            if max(map(_length, pool)) > self._cap(src_ids)
+        ]
 
-        A cap is one number a call. What ended within its own cap did not depend on it.
-        """
-        beyond: dict[int, list[int]] = {}
-        for row, (src_ids, result) in enumerate(zip(batch, results, strict=True)):
-            if max(map(len, result.hypotheses)) > self._cap(src_ids):
-                beyond.setdefault(len(src_ids), []).append(row)
-        again: dict[int, Any] = {}
-        for rows in beyond.values():
-            sentences = [batch[row] for row in rows]
-            again |= zip(rows, self._translate(sentences, options, is_last=True), strict=True)
+    def _cut(
+        self, batch: list[list[int]], found: list[list[Hypothesis]], options: DecodingConfig
+    ) -> Again:
+        """Begin to score what greedy search says up to the cap: it went there without the rest."""
+        rows = self._beyond(batch, found)
+        cut = [found[row][0].ids[: self._cap(batch[row])] for row in rows]
+        results = self._translator.score_batch(
+            [self._src(batch[row]) for row in rows],
+            [[self._tgt_pieces[piece_id] for piece_id in ids] for ids in cut],
+            max_batch_size=_SCORED_AT_ONCE,
+            max_input_length=0,
+            asynchronous=True,
+        )
+
+        def wait(ids: list[int], result: Any) -> list[Hypothesis]:
+            total = sum(result.result().log_probs[: len(ids)])
+            return [Hypothesis(ids, total / len(ids) ** options.length_penalty, False)]
+
+        return [(row, partial(wait, *each)) for row, *each in zip(rows, cut, results, strict=True)]
+
+    def _search_again(
+        self, batch: list[list[int]], found: list[list[Hypothesis]], options: DecodingConfig
+    ) -> Again:
+        """Begin to search again, each up to its own cap."""
+        by_length: dict[int, list[int]] = {}
+        for row in self._beyond(batch, found):
+            by_length.setdefault(len(batch[row]), []).append(row)
+        again: Again = []
+        for rows in by_length.values():
+            results = self._translate([batch[row] for row in rows], options, is_last=True)
+            again += [
+                (row, partial(self._wait, result))
+                for row, result in zip(rows, results, strict=True)
+            ]
         return again
 
     def _translate(
@@ -120,8 +157,7 @@ class CTranslate2Engine:
         """
         factor = 2 if is_last and options.beam > 1 else 1
         results: list[Any] = self._translator.translate_batch(
-            # CTranslate2 adds the stop token.
-            [[self._src_pieces[piece_id] for piece_id in src_ids[:-1]] for src_ids in batch],
+            list(map(self._src, batch)),
             asynchronous=True,
             beam_size=options.beam,
             patience=factor,
@@ -137,14 +173,24 @@ class CTranslate2Engine:
         )
         return results
 
+    def _src(self, src_ids: list[int]) -> list[str]:
+        """Return the pieces of a source; CTranslate2 adds the stop token."""
+        return [self._src_pieces[piece_id] for piece_id in src_ids[:-1]]
+
     def _cap(self, src_ids: list[int]) -> int:
         assert self.max_positions
         return min(2 * len(src_ids) + 10, self.max_positions)
 
-    def _read(self, result: Any, num_best: int) -> list[Hypothesis]:
+    def _wait(self, job: Any) -> list[Hypothesis]:
+        """Return all hypotheses of a sentence, best first, once they are there."""
+        result = job.result()
         found = []
         for pieces, score in zip(result.hypotheses, result.scores, strict=True):
             ids = [self._tgt_ids[piece] for piece in pieces]
             is_finished = ids[-1] == STOP
             found.append(Hypothesis(ids[:-1] if is_finished else ids, score, is_finished))
-        return sorted(found, key=lambda h: (h.is_finished, h.score), reverse=True)[:num_best]
+        return sorted(found, key=lambda h: (h.is_finished, h.score), reverse=True)
+
+
+def _length(hypothesis: Hypothesis) -> int:
+    return len(hypothesis.ids) + hypothesis.is_finished
