@@ -303,7 +303,8 @@ def stream(run: Path, file: Path, num_lines: int, folder: Path) -> dict[str, flo
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--run", type=Path, required=True)
+    # While it trains, its best checkpoint changes, and engines would have different weights.
+    parser.add_argument("--run", type=Path, required=True, help="one whose training has ended")
     parser.add_argument(
         "--peers", type=Path, help="what install_peers.sh filled; else none of them"
     )
