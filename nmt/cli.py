@@ -42,12 +42,12 @@ WorkersOption = Annotated[
     int | None, typer.Option(help="Processes to prepare with; one a core if not given.", min=1)
 ]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 or mps.")]
-PrecisionOption = Annotated[str, typer.Option(help="auto, bf16 or fp32.")]
+PrecisionOption = Annotated[str, typer.Option(help="auto, bf16, tf32 or fp32.")]
 TrainingDeviceOption = Annotated[
     str | None, typer.Option("--device", help="auto, cpu, cuda, cuda:1 or mps.")
 ]
 TrainingPrecisionOption = Annotated[
-    str | None, typer.Option("--precision", help="auto, bf16 or fp32.")
+    str | None, typer.Option("--precision", help="auto, bf16, tf32 or fp32.")
 ]
 CheckpointOption = Annotated[
     str,

@@ -177,7 +177,12 @@ class TrainingConfig:
     """How long the processes of a training wait for one of them."""
     seed: int = 1
     device: str = "auto"
-    precision: Literal["auto", "bf16", "fp32"] = "auto"
+    precision: Literal["auto", "bf16", "tf32", "fp32"] = "auto"
+    """What matrix products compute in: auto is bf16 where the device does it natively, else fp32;
+    tf32, on GPUs alone, computes in fp32 but rounds what goes into a product to 10 bits."""
+    compile: bool = False
+    """Let torch compile the layers, which takes a minute or more at the start of each session; for
+    GPUs, as on CPUs it is slower than without. It rounds in another way."""
 
 
 @dataclass(frozen=True)

@@ -62,13 +62,29 @@ def check_number(devices: int, chosen: torch.device) -> None:
 
 
 def choose_dtype(precision: str, device: torch.device) -> torch.dtype:
-    """Return what matrix products compute in: auto is bf16 where the device does it natively."""
+    """Return what the model computes in: auto is bf16 where the device does it natively.
+
+    tf32 is fp32 whose matrix products round what goes into them: from now on, in all this process.
+    Raises UserError where it is not known, or the device does not have it.
+    """
     if precision == "auto":
         return torch.bfloat16 if _has_native_bf16(device) else torch.float32
-    dtypes = {"bf16": torch.bfloat16, "fp32": torch.float32}
+    dtypes = {"bf16": torch.bfloat16, "tf32": torch.float32, "fp32": torch.float32}
     if precision not in dtypes:
-        raise UserError(f'precision "{precision}" is not known; take auto, bf16 or fp32.')
+        raise UserError(f'precision "{precision}" is not known; take auto, bf16, tf32 or fp32.')
+    if precision == "tf32" and (device.type != "cuda" or not _has_native_bf16(device)):
+        raise UserError(
+            f'precision "tf32" is of GPUs by NVIDIA from the A100 on, and "{device}" is none; take '
+            f"auto, bf16 or fp32."
+        )
+    if device.type == "cuda":
+        torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
     return dtypes[precision]
+
+
+def describe_precision(precision: str, dtype: torch.dtype) -> str:
+    """Return what a person reads: bfloat16, float32 or tf32."""
+    return precision if precision == "tf32" else str(dtype).removeprefix("torch.")
 
 
 def compute_alike(device: torch.device) -> None:
@@ -83,6 +99,18 @@ def compute_alike(device: torch.device) -> None:
     torch.use_deterministic_algorithms(True, warn_only=True)
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     torch.backends.cuda.enable_cudnn_sdp(False)
+
+
+def seed(device: torch.device, number: int) -> None:
+    """Seed the generators that training on a device draws from.
+
+    torch.manual_seed seeds those of all devices there might be, which takes 0.5 ms each time.
+    """
+    torch.default_generator.manual_seed(number)
+    if device.type == "cuda":
+        torch.cuda.manual_seed(number)
+    if device.type == "mps":
+        torch.mps.manual_seed(number)
 
 
 def keep_memory() -> None:

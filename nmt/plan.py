@@ -13,7 +13,13 @@ import torch
 
 from nmt.config import Config, TrainingConfig
 from nmt.data.sources.corpora import Sources
-from nmt.device import choose_device, choose_dtype, compute_alike, keep_memory
+from nmt.device import (
+    choose_device,
+    choose_dtype,
+    compute_alike,
+    describe_precision,
+    keep_memory,
+)
 from nmt.errors import UserError
 from nmt.model.transformer import Transformer
 from nmt.prepare import prepare
@@ -55,11 +61,13 @@ def plan(config: Config, run: RunFolder, sources: Sources, seconds: float) -> It
 
     Prepares the run first where it has to; nothing else is written.
     """
+    # Preparation may take long: what cannot be computed in is refused before it.
+    choose_dtype(config.training.precision, choose_device(config.training.device))
     statistics = prepare(config, run, sources)
     training = config.training
     keep_memory()
     learner, feed = _throwaway(config, run)
-    precision = str(learner.dtype).removeprefix("torch.")
+    precision = describe_precision(training.precision, learner.dtype)
     num_parameters = sum(weight.numel() for weight in learner.weights.values())
     yield f"training a copy for {seconds:g} s, which is thrown away"
     measured = measure(learner, feed, seconds)
@@ -109,12 +117,15 @@ def _throwaway(config: Config, run: RunFolder) -> tuple[Learner, Feed]:
     torch.manual_seed(config.training.seed)
     model = Transformer(config.model, src_vocab=len(vocabs.src), tgt_vocab=len(vocabs.tgt))
     dtype = choose_dtype(config.training.precision, device)
-    return Learner(model.to(device), config.training, dtype), Feed(config, run, vocabs)
+    feed = Feed(config, run, vocabs)
+    if device.type == "cuda":
+        feed.work_ahead()
+    return Learner(model.to(device), config.training, dtype), feed
 
 
 def _count_places(batches: list[Batch], measured: Measured) -> None:
-    for src_BS, _, tgt_BT in batches:
-        for ids in (src_BS, tgt_BT):
+    for batch in batches:
+        for ids in (batch.src_BS, batch.tgt_out_BT):
             measured.places += ids.numel()
             measured.real_places += int((ids != PAD).sum())
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from nmt.config import Config
 from nmt.data.sources.corpora import Sources
-from nmt.device import choose_device, choose_dtype
+from nmt.device import choose_device, choose_dtype, describe_precision
 from nmt.errors import UserError
 from nmt.launch import is_worker
 from nmt.lines import read_lines, write_lines
@@ -205,4 +205,4 @@ def _how_many(updates: Updates) -> int:
 def _where(config: Config) -> str:
     device = choose_device(config.training.device)
     dtype = choose_dtype(config.training.precision, device)
-    return f"{device}, {str(dtype).removeprefix('torch.')}"
+    return f"{device}, {describe_precision(config.training.precision, dtype)}"

@@ -11,6 +11,7 @@ from tqdm import tqdm
 from nmt.config import Config, DecodingConfig
 from nmt.data.sources.corpora import Sources
 from nmt.decoding.translate import Translator
+from nmt.device import choose_device, choose_dtype
 from nmt.errors import UserError
 from nmt.evaluation.score import corpus_bleu, corpus_chrf
 from nmt.lines import read_lines
@@ -78,6 +79,8 @@ def train_run(
     Where several ranks train, all call this; the first prepares, writes and speaks.
     """
     ranks = ranks or Ranks()
+    # Preparation may take long: what cannot be computed in is refused before it.
+    choose_dtype(config.training.precision, choose_device(config.training.device))
     ready = ranks.first(partial(_begin, config, run, sources, override), "begin")
     if not run.store.exists():
         raise UserError(f"{run.store} is not there; {_SHARE}")

@@ -62,7 +62,7 @@ WRONG_VALUES = [
     ("lr: !tag 1", 'training.lr expects a number, found "1"'),
     ("lr: inf", 'training.lr expects a number, found "inf"'),
     ("clip_norm: nan", 'training.clip_norm expects a number, found "nan"'),
-    ("precision: fp16", 'training.precision expects one of auto, bf16, fp32, found "fp16"'),
+    ("precision: fp16", 'training.precision expects one of auto, bf16, tf32, fp32, found "fp16"'),
     ("device: [cpu]", "training.device expects a text, found a list"),
 ]
 

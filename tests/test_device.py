@@ -9,7 +9,13 @@ import torch
 from conftest import Cli
 from prepared import write_small
 
-from nmt.device import check_number, choose_device, choose_dtype, keep_memory
+from nmt.device import (
+    check_number,
+    choose_device,
+    choose_dtype,
+    describe_precision,
+    keep_memory,
+)
 from nmt.errors import UserError
 
 NO_GPU = not torch.cuda.is_available() and not torch.backends.mps.is_available()
@@ -62,6 +68,33 @@ def test_precision() -> None:
 def test_a_precision_that_is_not_known() -> None:
     with pytest.raises(UserError):
         choose_dtype("fp16", torch.device("cpu"))
+
+
+def test_tf32_is_of_gpus_alone() -> None:
+    with pytest.raises(UserError) as caught:
+        choose_dtype("tf32", torch.device("cpu"))
+    assert str(caught.value) == (
+        'precision "tf32" is of GPUs by NVIDIA from the A100 on, and "cpu" is none; '
+        "take auto, bf16 or fp32."
+    )
+    assert torch.get_float32_matmul_precision() == "highest"
+
+
+def test_what_a_person_reads_of_the_precision() -> None:
+    assert describe_precision("tf32", torch.float32) == "tf32"
+    assert describe_precision("auto", torch.bfloat16) == "bfloat16"
+
+
+@pytest.mark.parametrize("command", ["train", "plan"])
+def test_tf32_on_a_cpu_ends_before_anything_is_prepared(
+    cli: Cli, tmp_path: Path, command: str
+) -> None:
+    config = write_small(tmp_path)
+    options = ["--run", tmp_path / "run", "--device", "cpu", "--precision", "tf32"]
+    done = cli(command, config, *options, status=2)
+    assert done.stderr.startswith('error: precision "tf32" is of GPUs')
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "run").exists()
 
 
 def test_keeping_memory_changes_no_result() -> None:

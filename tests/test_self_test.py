@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,7 @@ def test_a_run_is_proven_and_stays_as_it_was(cli: Cli, tmp_path: Path) -> None:
 def test_a_broken_engine_is_found_out(cli: Cli, tmp_path: Path) -> None:
     config = write_task(tmp_path, copy, SMALL)
     (tmp_path / "sitecustomize.py").write_text(SABOTAGE)
-    path = os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]])
+    path = os.pathsep.join([str(tmp_path), *sys.path])
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": path}
     command = ["train", config, "--run", tmp_path / "run", "--self-test"]
     said = cli(*command, status=1, env=environment).stdout.splitlines()

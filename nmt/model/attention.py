@@ -52,7 +52,7 @@ def multi_head(q_BTD: Tensor, kv_BM2D: Tensor, keep_B11M: Tensor | None, num_hea
 
     keep is True where every query may look; None is causal: at itself and before, never after it.
     """
-    if q_BTD.device.type == "cpu":
+    if q_BTD.device.type == "cpu" and not torch.compiler.is_compiling():
         keep_B1QM = keep_past(q_BTD.shape[1]) if keep_B11M is None else keep_B11M
         hidden_B1QM = torch.where(keep_B1QM, 0.0, -math.inf)
         return _MultiHead.apply(q_BTD, kv_BM2D, hidden_B1QM, num_heads)  # type: ignore[no-untyped-call]

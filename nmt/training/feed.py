@@ -1,6 +1,8 @@
 """Hands the loop the batches of the next update, wherever the run stands."""
 
 from collections.abc import Iterator
+from threading import Lock
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,8 +14,20 @@ from nmt.tokens.batches import Batch, Planner, Update, make_batch, share
 from nmt.tokens.sampling import PairSampler
 from nmt.tokens.store import TokenStore
 from nmt.tokens.vocab import Vocabs
+from nmt.training.ahead import Ahead
 from nmt.training.checkpoint import Progress
 from nmt.training.distributed import Ranks
+
+Place = tuple[int, int]
+"""Epoch, and updates done of it."""
+
+
+class Made(NamedTuple):
+    """An update as this rank trains on it, made for one place in the data."""
+
+    update: Update
+    batches: list[Batch]
+    following: Place
 
 
 class Feed:
@@ -53,33 +67,35 @@ class Feed:
         """The groups of the update that was handed out last, over all ranks."""
         self._epoch = -1
         self._updates: list[Update] = []
+        self._planning = Lock()
+        self._ahead: Ahead[Place, Made] | None = None
+
+    def work_ahead(self) -> None:
+        """Make and pin the batches of a GPU's next update in a thread while it computes this one.
+
+        On CPUs it gains nothing, even where pieces are sampled: the cores are busy anyway.
+        """
+        self._ahead = Ahead(self._make_pinned)
 
     def epoch(self, epoch: int) -> list[Update]:
         """Return the updates of an epoch; those of the current one are planned once."""
-        if epoch != self._epoch:
-            self._epoch, self._updates = epoch, self._planner.epoch(epoch)
-        return self._updates
+        with self._planning:
+            if epoch != self._epoch:
+                self._epoch, self._updates = epoch, self._planner.epoch(epoch)
+            return self._updates
 
     def next_update(self, progress: Progress) -> list[Batch]:
         """Return this rank's batches of the update that follows, and move the position in the data.
 
         It may be given none.
         """
-        updates = self.epoch(progress.epoch)
-        # Corpora of low weight may give an epoch no pair, and an overridden key shorter epochs.
-        while progress.epoch_step >= len(updates):
-            progress.epoch, progress.epoch_step = progress.epoch + 1, 0
-            updates = self.epoch(progress.epoch)
-        epoch, step = progress.epoch, progress.epoch_step
-        progress.epoch_step += 1
-        if progress.epoch_step == len(updates):
-            progress.epoch, progress.epoch_step = progress.epoch + 1, 0
-        self.update = updates[step]
-        mine = share(self.update, self._ranks.rank, self._ranks.size)
-        parts = [part for rows in mine for part in self._cut(rows)]
-        if self._sampler is None:
-            return [make_batch(self._store, rows) for rows in parts]
-        return [batch for rows in parts for batch in self._sampler.batches(rows, epoch, step)]
+        place = progress.epoch, progress.epoch_step
+        made = self._ahead.take(place) if self._ahead else self._make(place)
+        self.update = made.update
+        progress.epoch, progress.epoch_step = made.following
+        if self._ahead:
+            self._ahead.begin(made.following)
+        return made.batches
 
     def largest_group(self) -> tuple[list[Batch], int]:
         """Return the group of the first epoch that needs the most memory, and its padded size.
@@ -108,6 +124,27 @@ class Feed:
             for row, *texts in zip(rows.tolist(), src, tgt, strict=True):
                 corpus, line = self._store.origin(row)
                 yield "\t".join([_name(self._corpora[corpus]), str(line), *texts])
+
+    def _make(self, place: Place) -> Made:
+        epoch, step = place
+        updates = self.epoch(epoch)
+        # Corpora of low weight may give an epoch no pair, and an overridden key shorter epochs.
+        while step >= len(updates):
+            epoch, step = epoch + 1, 0
+            updates = self.epoch(epoch)
+        following = (epoch, step + 1) if step + 1 < len(updates) else (epoch + 1, 0)
+        mine = share(updates[step], self._ranks.rank, self._ranks.size)
+        parts = [part for rows in mine for part in self._cut(rows)]
+        if self._sampler is None:
+            batches = [make_batch(self._store, rows) for rows in parts]
+        else:
+            sampled = (self._sampler.batches(rows, epoch, step) for rows in parts)
+            batches = [batch for group in sampled for batch in group]
+        return Made(updates[step], batches, following)
+
+    def _make_pinned(self, place: Place) -> Made:
+        made = self._make(place)
+        return made._replace(batches=[batch.pin() for batch in made.batches])
 
     def _cut(self, rows: Ints) -> list[Ints]:
         """Cut a group by rows into parts that the device takes at once."""

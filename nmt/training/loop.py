@@ -12,7 +12,13 @@ import torch
 from tqdm import tqdm
 
 from nmt.config import Config
-from nmt.device import choose_device, choose_dtype, compute_alike, keep_memory
+from nmt.device import (
+    choose_device,
+    choose_dtype,
+    compute_alike,
+    describe_precision,
+    keep_memory,
+)
 from nmt.errors import UserError
 from nmt.lines import write_lines
 from nmt.model.transformer import Transformer, compute_in
@@ -81,6 +87,8 @@ class Trainer:
             self.progress = whole.progress
             restore(whole.folder, self.learner)
         self.feed = Feed(config, run, vocabs, ranks)
+        if device.type == "cuda":
+            self.feed.work_ahead()
         if not self.training.device_tokens and self.progress.device_tokens:
             self.feed.device_tokens = self.progress.device_tokens
         self.dev_store = TokenStore(run.dev_store)
@@ -98,7 +106,7 @@ class Trainer:
         """Yield what is about to happen; the largest group is tried, which takes a moment."""
         training = self.training
         num_parameters = sum(weight.numel() for weight in self.learner.weights.values())
-        precision = str(self.dtype).removeprefix("torch.")
+        precision = describe_precision(training.precision, self.dtype)
         seconds_per_token = fit_largest_group(self.learner, self.feed)
         seconds = self._seconds_left(seconds_per_token * training.batch_tokens / self.ranks.size)
         self.progress.device_tokens = self.feed.device_tokens

@@ -8,7 +8,6 @@ from torch.autograd.function import once_differentiable
 
 from nmt.model.transformer import Transformer, keep_real
 from nmt.tokens.batches import Batch
-from nmt.tokens.vocab import PAD
 
 _SMALLEST = torch.finfo(torch.float32).tiny
 
@@ -37,13 +36,14 @@ class _SmoothedCrossEntropy(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         references = torch.arange(len(tgt_N), device=tgt_N.device), tgt_N
         logits_NV = hidden_ND @ weight_VD.t()
-        grad_NV = torch.softmax(logits_NV, dim=-1)
+        logits_N = logits_NV[references]
+        grad_NV = torch.softmax(logits_NV, dim=-1, out=logits_NV)
         probs_N = grad_NV[references].float()
         nll = -probs_N.clamp(min=_SMALLEST).log().sum()
         mean_D = weight_VD.mean(0, dtype=torch.float32)
         sum_D = hidden_ND.sum(0, dtype=torch.float32)
         # The mean over V of -log p is log Z less the mean logit.
-        evenly = nll + logits_NV[references].sum(dtype=torch.float32) - sum_D @ mean_D
+        evenly = nll + logits_N.sum(dtype=torch.float32) - sum_D @ mean_D
         grad_NV[references] = (probs_N - (1 - smoothing)).to(grad_NV.dtype)
         ctx.save_for_backward(hidden_ND, weight_VD, grad_NV, smoothing * mean_D, sum_D)
         ctx.share = smoothing / len(weight_VD)
@@ -76,9 +76,7 @@ def batch_loss(model: Transformer, batch: Batch, smoothing: float) -> LossSums:
     keep_B11S = keep_real(batch.src_BS)
     memory_BSD = model.encode(batch.src_BS, keep_B11S)
     hidden_BTD = model.decode(batch.tgt_in_BT, memory_BSD, keep_B11S)
-    is_real_BT = batch.tgt_out_BT != PAD
-    tgt_N = batch.tgt_out_BT[is_real_BT]
-    weight_VD = model.output.weight
-    return LossSums(
-        *smoothed_cross_entropy(hidden_BTD[is_real_BT], weight_VD, tgt_N, smoothing), len(tgt_N)
-    )
+    hidden_ND = hidden_BTD.flatten(0, 1)[batch.real_N]
+    tgt_N = batch.tgt_out_BT.flatten()[batch.real_N]
+    sums = smoothed_cross_entropy(hidden_ND, model.output.weight, tgt_N, smoothing)
+    return LossSums(*sums, len(tgt_N))

@@ -10,8 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from nmt.config import TrainingConfig
+from nmt.device import seed
 from nmt.model.transformer import Transformer, compute_in
 from nmt.tokens.batches import Batch
+from nmt.training.compiled import compile_layers
 from nmt.training.distributed import Ranks
 from nmt.training.loss import LossSums, batch_loss
 from nmt.training.schedule import learning_rate
@@ -72,6 +74,8 @@ class Learner:
                 partial(_hand_over, weight)
             )
         self.device = next(model.parameters()).device
+        if config.compile:
+            compile_layers(model)
         matrices = [weight for weight in self.weights.values() if weight.dim() > 1]
         vectors = [weight for weight in self.weights.values() if weight.dim() < 2]
         self.optimizer = torch.optim.AdamW(
@@ -84,6 +88,9 @@ class Learner:
             eps=_EPSILON,
             fused=True,
         )
+        # By its loss scaling, the optimiser divides the gradient while it has it at hand.
+        self._divisor = torch.ones((), device=self.device)
+        self.optimizer.grad_scale = self._divisor  # type: ignore[attr-defined]
         self.average = {
             name: weight.detach().clone() for name, weight in self.weights.items() if config.ema
         }
@@ -97,7 +104,7 @@ class Learner:
         runs out of memory, or the gradient is not finite, the weights stay as they are, on all.
         """
         lr = learning_rate(step, peak=self.config.lr, warmup_steps=self.config.warmup_steps)
-        torch.manual_seed(self.config.seed * 1_000_003 + step + self.ranks.rank * 998_244_353)
+        seed(self.device, self.config.seed * 1_000_003 + step + self.ranks.rank * 998_244_353)
         short = self.ranks.gather([not self.try_to_add(batches)])[:, 0].nonzero().flatten()
         if len(short):
             self.forget_gradient()
@@ -110,8 +117,7 @@ class Learner:
         trouble = "" if math.isfinite(grad_norm) else "the gradient was not finite"
         if not trouble:
             limit = self.config.clip_norm or math.inf
-            self._gradient.mul_(min(1.0, limit / (grad_norm + 1e-6)) / num_tokens)
-            self._step(lr, step)
+            self._step(lr, step, divisor=num_tokens / min(1.0, limit / (grad_norm + 1e-6)))
         return UpdateResult(loss, nll, int(num_tokens), grad_norm, lr, trouble)
 
     def add_gradient(self, batch: Batch) -> None:
@@ -158,8 +164,9 @@ class Learner:
     @torch.no_grad()
     def _renew_copies(self) -> None:
         """Round the weights to what the model computes in."""
-        for copied, weight in self._copies:
-            copied.copy_(weight)
+        if self._copies:
+            copies, weights = zip(*self._copies, strict=True)
+            torch._foreach_copy_(copies, weights)
 
     def _make_moments(self) -> None:
         """Take the memory that Adam needs now, so that trying the largest group tells the truth."""
@@ -170,7 +177,8 @@ class Learner:
                 "exp_avg_sq": torch.zeros_like(weight),
             }
 
-    def _step(self, lr: float, step: int) -> None:
+    def _step(self, lr: float, step: int, divisor: float) -> None:
+        self._divisor.fill_(divisor)
         for group in self.optimizer.param_groups:
             group["lr"] = lr
         self.optimizer.step()

@@ -11,7 +11,6 @@ from nmt.data.shards import Ints
 from nmt.model.transformer import Transformer, keep_real
 from nmt.tokens.batches import Batch, make_batch
 from nmt.tokens.store import TokenStore
-from nmt.tokens.vocab import PAD
 from nmt.training.distributed import Ranks
 
 # Above this share of right next pieces, translations below that BLEU say that something leaks.
@@ -64,8 +63,7 @@ def validate(
 def _sums(model: Transformer, batch: Batch) -> tuple[float, int, int]:
     keep_B11S = keep_real(batch.src_BS)
     hidden_BTD = model.decode(batch.tgt_in_BT, model.encode(batch.src_BS, keep_B11S), keep_B11S)
-    is_real_BT = batch.tgt_out_BT != PAD
-    tgt_N = batch.tgt_out_BT[is_real_BT]
-    logits_NV = model.project(hidden_BTD[is_real_BT]).float()
+    tgt_N = batch.tgt_out_BT.flatten()[batch.real_N]
+    logits_NV = model.project(hidden_BTD.flatten(0, 1)[batch.real_N]).float()
     nll = F.cross_entropy(logits_NV, tgt_N, reduction="sum")
     return float(nll), int((logits_NV.argmax(-1) == tgt_N).sum()), len(tgt_N)

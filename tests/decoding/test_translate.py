@@ -22,8 +22,8 @@ from nmt.model.transformer import Transformer, keep_real
 from nmt.tokens.batches import pad
 from nmt.tokens.vocab import PAD, START, STOP, UNK, Vocabs, train_vocab
 
-ODD_LINES = "ba be bi\n\n   \nko ku\n\u00a0\n\t\nmo mu ma"
-ODD_RESULT = ["ba be bi", "", "", "ko ku", "", "", "mo mu ma"]
+ODD_LINES = "ba be bi\n\n   \nko ku ma\n\u00a0\n\t\nmo mu ma"
+ODD_RESULT = ["ba be bi", "", "", "ko ku ma", "", "", "mo mu ma"]
 
 
 @pytest.fixture(scope="module")
@@ -150,7 +150,9 @@ def test_beam_1_is_greedy_and_beam_search_agrees_with_it(translator: Translator)
 
 
 def test_the_n_best_come_by_line_with_scores_that_fall(cli: Cli, copy_run: Path) -> None:
-    said = cli("translate", copy_run, "--beam", 4, "--nbest", 3, input="ba be bi\n\nko ku\n").stdout
+    said = cli(
+        "translate", copy_run, "--beam", 4, "--nbest", 3, input="ba be bi\n\nko ku ma\n"
+    ).stdout
     rows = [line.split("\t") for line in said.splitlines()]
     assert [row[0] for row in rows] == ["1", "1", "1", "2", "3", "3", "3"]
     for number in ("1", "3"):
@@ -204,7 +206,11 @@ def test_a_translation_that_never_ends_is_cut_and_said(
 
 def test_the_python_interface(copy_run: Path) -> None:
     translator = nmt.Translator.load(copy_run)
-    assert translator.translate(["ba be bi", "", "ko ku"], beam=4) == ["ba be bi", "", "ko ku"]
+    assert translator.translate(["ba be bi", "", "ko ku ma"], beam=4) == [
+        "ba be bi",
+        "",
+        "ko ku ma",
+    ]
     with pytest.raises(UserError, match="beam and batch size must be at least 1"):
         translator.translate(["ba"], beam=0)
 

@@ -95,7 +95,10 @@ def stored_pairs(store: TokenStore, rows: Ints) -> list[tuple[list[int], list[in
 
 def shape_of(batches: list[Batch]) -> list[tuple[int, int]]:
     """Return the number of pairs of each batch and its longest side."""
-    return [(len(src), max(src.shape[1], tgt.shape[1])) for src, tgt, _ in batches]
+    return [
+        (len(batch.src_BS), max(batch.src_BS.shape[1], batch.tgt_out_BT.shape[1]))
+        for batch in batches
+    ]
 
 
 def same(one: list[Batch], other: list[Batch]) -> bool:

@@ -139,8 +139,8 @@ def pairs_of_update(feeds: list[Feed], places: list[Progress]) -> list[Any]:
     """Return the pairs of the next update, over all ranks, sorted."""
     pairs = []
     for feed, place in zip(feeds, places, strict=True):
-        for src_BS, _, tgt_BT in feed.next_update(place):
-            for src, tgt in zip(src_BS.tolist(), tgt_BT.tolist(), strict=True):
+        for batch in feed.next_update(place):
+            for src, tgt in zip(batch.src_BS.tolist(), batch.tgt_out_BT.tolist(), strict=True):
                 pairs.append([[piece for piece in side if piece != PAD] for side in (src, tgt)])
     return sorted(map(str, pairs))
 

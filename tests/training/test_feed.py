@@ -120,6 +120,24 @@ def test_going_on_anywhere_gives_the_batches_of_the_whole_run(run: RunFolder, ke
     assert [digest(feed.next_update(place)) for place in places(feed)[::-1]] == whole[::-1]
 
 
+@pytest.mark.parametrize("key", [BEST, SAMPLED])
+def test_working_ahead_hands_out_the_same_at_the_same_places(
+    run: RunFolder, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The position is that of the update handed out, whatever else is made; so is its text."""
+    monkeypatch.setattr(Batch, "pin", lambda batch: batch)  # which a machine without GPU cannot
+    plain, ahead = feed_of(run, key), feed_of(run, key)
+    ahead.work_ahead()
+    one, other = Progress(), Progress()
+    for _ in range(len(places(plain))):
+        assert digest(ahead.next_update(other)) == digest(plain.next_update(one))
+        assert other == one
+        assert [*ahead.describe_update()] == [*plain.describe_update()]
+    backwards = places(plain)[::-1]
+    expected = [digest(plain.next_update(place)) for place in backwards]
+    assert [digest(ahead.next_update(place)) for place in places(ahead)[::-1]] == expected
+
+
 def test_without_sampling_a_batch_is_what_the_store_holds(run: RunFolder) -> None:
     feed, store = feed_of(run, BEST), TokenStore(run.store)
     for place in places(feed):
@@ -134,8 +152,9 @@ def test_sampling_keeps_the_pairs_of_an_update_and_the_size_of_a_group(run: RunF
         planned, drawn = best.next_update(ours), sampled.next_update(theirs)
         assert by_text(run, planned).keys() == by_text(run, drawn).keys()
         assert len([*pairs_of(planned)]) == len([*pairs_of(drawn)])
-        for src_BS, _, tgt_BT in drawn:
-            assert len(src_BS) * max(src_BS.shape[1], tgt_BT.shape[1]) <= LIMIT
+        for batch in drawn:
+            longest = max(batch.src_BS.shape[1], batch.tgt_out_BT.shape[1])
+            assert len(batch.src_BS) * longest <= LIMIT
         num_cut += len(drawn) > len(planned)
     assert num_cut > 0
 

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from nmt.config import ModelConfig
-from nmt.model.transformer import Transformer
+from nmt.model.transformer import Transformer, keep_real
 from nmt.tokens.batches import Batch, pad, shift
 from nmt.tokens.vocab import PAD
 from nmt.training.loss import LossSums, batch_loss, smoothed_cross_entropy
@@ -115,6 +115,25 @@ def test_batch_loss_counts_real_positions_alone() -> None:
         reduction="sum",
     )
     torch.testing.assert_close(sums.loss, expected)
+
+
+def test_the_places_of_a_batch_choose_what_a_mask_chooses() -> None:
+    """In loss and gradient, to the bit: the same numbers in the same order."""
+    translator, batch = model(), batch_of([0, 1, 2])
+    is_real_BT = batch.tgt_out_BT != PAD
+    keep_B11S = keep_real(batch.src_BS)
+    memory_BSD = translator.encode(batch.src_BS, keep_B11S)
+    hidden_BTD = translator.decode(batch.tgt_in_BT, memory_BSD, keep_B11S)
+    loss, nll = smoothed_cross_entropy(
+        hidden_BTD[is_real_BT], translator.output.weight, batch.tgt_out_BT[is_real_BT], 0.1
+    )
+    sums = batch_loss(translator, batch, 0.1)
+    assert torch.equal(values(sums), torch.stack((loss.detach(), nll, torch.tensor(8.0))))
+    weights = list(translator.parameters())
+    pairs = zip(
+        torch.autograd.grad(sums.loss, weights), torch.autograd.grad(loss, weights), strict=True
+    )
+    assert all(torch.equal(*pair) for pair in pairs)
 
 
 def test_batch_loss_is_the_sum_over_its_sentences() -> None:

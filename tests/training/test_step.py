@@ -60,6 +60,27 @@ def test_adam_is_set_as_in_the_paper() -> None:
     assert (group["betas"], group["eps"], group["weight_decay"]) == ((0.9, 0.98), 1e-9, 0)
 
 
+def test_the_optimiser_divides_the_gradient_as_if_it_had_been_done_before() -> None:
+    """Twin: clipped mean gradients in an AdamW of the plain kind; three updates of unlike sizes."""
+    learner, plain = make_learner(lr=0.1, clip_norm=0.1), make_learner(lr=0.1, clip_norm=0.1)
+    optimizer = torch.optim.AdamW(
+        plain.weights.values(), betas=(0.9, 0.98), eps=1e-9, weight_decay=0.0, foreach=False
+    )
+    for step, rows in enumerate((SENTENCES, SENTENCES[:1], SENTENCES[2:]), start=1):
+        result = learner.update([make_batch(rows)], step=step)
+        assert plain.try_to_add([make_batch(rows)])
+        for weight in plain.weights.values():
+            weight.grad /= result.num_tokens  # type: ignore[operator]
+        norm = torch.nn.utils.clip_grad_norm_(plain.weights.values(), 0.1)
+        assert result.grad_norm == pytest.approx(float(norm), rel=1e-5)
+        optimizer.param_groups[0]["lr"] = result.lr
+        optimizer.step()
+    for name, weight in learner.weights.items():
+        twin = plain.weights[name]
+        torch.testing.assert_close(weight.grad, twin.grad, atol=1e-8, rtol=1e-4)
+        torch.testing.assert_close(weight, twin, atol=1e-6, rtol=1e-4)
+
+
 def test_weight_decay_is_decoupled_and_for_matrices_alone() -> None:
     """Each matrix shrinks by lr * weight_decay, whatever its gradient and Adam's moments are."""
     plain, decayed = make_learner(lr=0.1), make_learner(lr=0.1, weight_decay=0.5)
