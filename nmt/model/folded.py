@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from nmt.model.layers import CrossAttention
+from nmt.model.attention import CrossAttention
 
 # Tensor names end in their shape as in transformer.py; P is H·S places, those of a head together.
 
@@ -30,7 +30,7 @@ class FoldedMemory:
     def look(self, x_1WD: Tensor) -> Tensor:
         """Return the attention of W queries, projected, shape 1WD."""
         scores_1WP = torch.baddbmm(self.offset_1WP, x_1WD.float(), self.keys_1DP)
-        scores_1WHS = scores_1WP.unflatten(2, (self.num_heads, -1))
+        scores_1WHS = scores_1WP.view(*scores_1WP.shape[:2], self.num_heads, -1)
         weights_1WP = scores_1WHS.softmax(3).flatten(2)
         return torch.baddbmm(self.out_bias_D, weights_1WP, self.values_1PD).to(x_1WD.dtype)
 
