@@ -127,6 +127,16 @@ def keep_memory() -> None:
         libc.mallopt(_M_TOP_PAD, 64 << 20)
 
 
+def keep_few_kernels() -> None:
+    """Let oneDNN, and what torch has before it, keep 256 kernels each and not 1,024.
+
+    A kernel is made for each shape, takes some 0.3 MB in either, and lines have many lengths.
+    Called before anything is computed, as both read it once.
+    """
+    for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
+        os.environ.setdefault(name, "256")
+
+
 def give_back_memory() -> None:
     """Give freed memory back to the kernel after all, so that its pieces do not add up for ever."""
     if sys.platform.startswith("linux"):

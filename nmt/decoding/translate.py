@@ -13,7 +13,7 @@ from torch.nn.utils.rnn import pad_sequence
 from nmt.config import DecodingConfig
 from nmt.decoding.lanes import open_lanes
 from nmt.decoding.search import Hypothesis, beam_search, greedy
-from nmt.device import choose_device, choose_dtype, give_back_memory
+from nmt.device import choose_device, choose_dtype, give_back_memory, keep_few_kernels
 from nmt.errors import UserError
 from nmt.lines import normalise
 from nmt.model.blank import without_weights
@@ -68,6 +68,7 @@ class Translator:
 
         Raises UserError where the folder, the checkpoint or the device is not there.
         """
+        keep_few_kernels()
         folder = RunFolder(Path(run))
         config = folder.load_config()
         weights = find_checkpoint(folder, checkpoint)
