@@ -16,8 +16,8 @@ from nmt.decoding.candidates import best_candidates
 
 # Sentences that are done leave the batch when this share of it is: each time, all state is copied.
 _SHARE_THAT_LEAVES = 1 / 8
-# Large batches have a multiple of so many: oneDNN makes kernels for each size, of 0.6 MB and in 1 ms
-# each, and keeps many.
+# Large batches have a multiple of so many sentences, as oneDNN makes kernels for each size: one
+# takes 0.6 MB, and a millisecond to make.
 _SIZES_OF_BATCHES = 8
 
 
