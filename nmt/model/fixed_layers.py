@@ -6,7 +6,6 @@ import torch
 from torch import Tensor, nn
 
 from nmt.model.attention import split_heads
-from nmt.model.folded import Folding
 from nmt.model.layers import DecoderLayer, EncoderLayer, FeedForward, Residual
 from nmt.model.packed import Map, fixed_map
 from nmt.model.state import DecoderState, LayerState, look
@@ -52,15 +51,14 @@ class FixedDecoderLayer:
         self._num_heads = layer.attention.num_heads
         self._qkv, self._out = fixed_map(layer.attention.qkv), fixed_map(layer.attention.out)
         self._q, self._kv = fixed_map(layer.cross.q), fixed_map(layer.cross.kv)
-        self._cross_out, self._fold = fixed_map(layer.cross.out), Folding(layer.cross)
+        self._cross_out = fixed_map(layer.cross.out)
         self._feed_forward = _fixed_feed_forward(layer.feed_forward)
         self._attended, self._crossed, self._fed = map(_fixed_residual, layer.residuals)
 
-    def start(self, memory_BSD: Tensor, hidden_B1S: Tensor) -> LayerState:
+    def start(self, memory_BSD: Tensor) -> LayerState:
         """Return the layer's state before the first position."""
         memory_2BHSK = split_heads(self._kv(memory_BSD), 2, self._num_heads).contiguous()
-        folded = self._fold(memory_2BHSK, hidden_B1S)
-        return LayerState(memory_2BHSK[:, :, :, :0], memory_2BHSK, folded)
+        return LayerState(memory_2BHSK[:, :, :, :0], memory_2BHSK)
 
     def step(self, x_BWD: Tensor, own: LayerState, state: DecoderState) -> Tensor:
         """Return the layer's output; its own state keeps the keys and values."""
@@ -74,8 +72,6 @@ class FixedDecoderLayer:
         return self._out(look(qkv_3BHWK[0], own.past_2BHMK, state.hidden_BWM))
 
     def _attend_to_memory(self, x_BWD: Tensor, own: LayerState, state: DecoderState) -> Tensor:
-        if own.folded:
-            return own.folded.look(x_BWD)
         q_BHWK = split_heads(self._q(x_BWD), 1, self._num_heads)[0]
         return self._cross_out(look(q_BHWK, own.memory_2BHSK, state.hidden_B1S))
 

@@ -12,7 +12,6 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from nmt.model.attention import merge_heads
-from nmt.model.folded import FoldedMemory
 
 # Slots come in blocks of so many steps: few shapes, for which oneDNN makes a kernel each.
 _STEPS_AT_ONCE = 8
@@ -26,14 +25,11 @@ class LayerState:
 
     past_2BHMK: Tensor
     memory_2BHSK: Tensor
-    folded: FoldedMemory | None
-    """In place of the memory where a sentence is alone."""
 
     def select(self, sentences_B: Tensor) -> "LayerState":
         return LayerState(
             self.past_2BHMK.index_select(1, sentences_B),
             self.memory_2BHSK.index_select(1, sentences_B),
-            self.folded,
         )
 
 

@@ -39,7 +39,7 @@ class Stepper:
         for layer in self._encoder:
             x_BSD = layer(x_BSD, hidden_B1S)
         memory_BSD = self._encoder_norm(x_BSD)
-        layers = [layer.start(memory_BSD, hidden_B1S) for layer in self._decoder]
+        layers = [layer.start(memory_BSD) for layer in self._decoder]
         return DecoderState(layers, hidden_B1S, hidden_BWM=hidden_B1S[:, :, :0])
 
     def step(self, ids_BW: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
