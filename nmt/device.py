@@ -127,6 +127,16 @@ def keep_memory() -> None:
         libc.mallopt(_M_TOP_PAD, 64 << 20)
 
 
+def keep_few_kernels(onednn: int = 256, torch_itself: int = 256) -> None:
+    """Let oneDNN, and what torch has before it, keep so many kernels each and not 1,024.
+
+    A kernel is made for each shape and takes some 0.3 MB in either. Lines have many lengths.
+    Called before anything is computed, as both read it once.
+    """
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(onednn))
+    os.environ.setdefault("LRU_CACHE_CAPACITY", str(torch_itself))
+
+
 def give_back_memory() -> None:
     """Give freed memory back to the kernel after all, so that its pieces do not add up for ever."""
     if sys.platform.startswith("linux"):

@@ -1,5 +1,6 @@
 """A device that is not there is an error, auto finds one, and bf16 is taken where it is native."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from nmt.device import (
     choose_device,
     choose_dtype,
     describe_precision,
+    keep_few_kernels,
     keep_memory,
 )
 from nmt.errors import UserError
@@ -103,6 +105,14 @@ def test_keeping_memory_changes_no_result() -> None:
 
 
 @needs_no_gpu
+def test_few_kernels_are_kept_unless_the_user_says_how_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(os, "environ", {"LRU_CACHE_CAPACITY": "9"})
+    keep_few_kernels()
+    assert os.environ == {"LRU_CACHE_CAPACITY": "9", "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "256"}
+
+
 def test_training_ends_before_it_begins_where_the_device_is_not_there(
     cli: Cli, tmp_path: Path
 ) -> None:

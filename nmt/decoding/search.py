@@ -1,20 +1,24 @@
 """Greedy and beam search that know no model."""
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, Self, TypeAlias, TypeVar
 
 import torch
 from torch import Tensor
 
-from nmt.decoding.candidates import Candidates, best_candidates
+from nmt.decoding.candidates import best_candidates
 
 # Tensor names end in their shape: B sentences (those still searched), W beams, V vocabulary,
-# T pieces so far, C candidates, N any few.
+# C candidates, N any few.
 
 
 # Sentences that are done leave the batch when this share of it is: each time, all state is copied.
 _SHARE_THAT_LEAVES = 1 / 8
+# Large batches have a multiple of so many sentences, as oneDNN makes kernels for each size: one
+# takes 0.6 MB, and a millisecond to make.
+_SIZES_OF_BATCHES = 8
 
 
 class State(Protocol):
@@ -66,24 +70,24 @@ def greedy(
     banned_N = max_lengths_B.new_tensor(list(banned), dtype=torch.long)
     last_B1 = max_lengths_B.new_full((len(caps), 1), start, dtype=torch.long)
     totals_B1 = torch.zeros_like(last_B1, dtype=torch.float32)
-    history_BT = last_B1[:, :0]
+    histories: list[list[int]] = [[] for _ in caps]
     hypotheses: dict[int, Hypothesis] = {}
     present = list(range(len(caps)))
     while len(hypotheses) < len(caps):
         scores_B1V, state = step(last_B1, state)
         best = best_candidates(totals_B1, scores_B1V, 1, banned_N)
         totals_B1, last_B1 = best.totals_BC[:, :1], best.ids_BC[:, :1]
-        history_BT = torch.cat([history_BT, last_B1], dim=1)
-        has_stopped = (last_B1[:, 0] == stop).tolist()
-        for row, sentence in enumerate(present):
-            is_done = has_stopped[row] or history_BT.shape[1] == caps[sentence]
+        for row, (sentence, piece) in enumerate(zip(present, last_B1[:, 0].tolist(), strict=True)):
+            ids = histories[sentence]
+            ids.append(piece)
+            is_done = piece == stop or len(ids) == caps[sentence]
             if is_done and sentence not in hypotheses:
-                ids, total = history_BT[row].tolist(), totals_B1[row].item()
-                hypotheses[sentence] = _hypothesis(ids, total, stop, length_penalty)
+                total = totals_B1[row].item()
+                hypotheses[sentence] = _hypothesis([*ids], total, stop, length_penalty)
         kept = _rows_that_stay([sentence not in hypotheses for sentence in present])
         if 0 < len(kept) < len(present):
             kept_B = last_B1.new_tensor(kept)
-            last_B1, totals_B1, history_BT = last_B1[kept_B], totals_B1[kept_B], history_BT[kept_B]
+            last_B1, totals_B1 = last_B1[kept_B], totals_B1[kept_B]
             state = state.select(kept_B, torch.zeros_like(last_B1))
             present = [present[row] for row in kept]
     return [hypotheses[sentence] for sentence in range(len(caps))]
@@ -111,75 +115,79 @@ def beam_search(  # noqa: PLR0913 - all but two are the user's own words
     banned_N = max_lengths_B.new_tensor(list(banned), dtype=torch.long)
     last_BW = max_lengths_B.new_full((len(caps), 1), start, dtype=torch.long)
     totals_BW = torch.zeros_like(last_BW, dtype=torch.float32)
-    history_BWT = last_BW.new_empty((len(caps), 1, 0))
-    pools: list[list[Hypothesis]] = [[] for _ in caps]
-    is_open = [True] * len(caps)
-    present = list(range(len(caps)))
-    while any(is_open):
+    sentences = [_Sentence(cap, beam, stop, length_penalty) for cap in caps]
+    present = sentences
+    while present:
         scores_BWV, state = step(last_BW, state)
         best = best_candidates(totals_BW, scores_BWV, beam, banned_N)
-        length = history_BWT.shape[2] + 1
-        columns_BW, leaves_BC = _split(
-            best, stop, beam, num_parents=last_BW.shape[1], is_capped_B=max_lengths_B == length
-        )
-        for row, ids, total in _read(history_BWT, best, leaves_BC):
-            if is_open[present[row]]:
-                pools[present[row]].append(_hypothesis(ids, total, stop, length_penalty))
-        for sentence in present:
-            is_open[sentence] &= len(pools[sentence]) < beam and length < caps[sentence]
-        num_before = len(present)
-        kept = _rows_that_stay([is_open[sentence] for sentence in present])
-        present = [present[row] for row in kept]
-        if present:
+        candidates = zip(present, *(each_BC.tolist() for each_BC in best), strict=True)
+        columns = [sentence.extend(*lists) for sentence, *lists in candidates]
+        kept = _rows_that_stay([sentence.is_open for sentence in present])
+        if kept:
             kept_B = last_BW.new_tensor(kept)
-            max_lengths_B = max_lengths_B[kept_B]
-            totals_BW, beams_BW, last_BW = (x.gather(1, columns_BW)[kept_B] for x in best)
-            parents_BWT = history_BWT[kept_B.unsqueeze(1), beams_BW]
-            history_BWT = torch.cat([parents_BWT, last_BW.unsqueeze(2)], dim=2)
-            if beam > 1 or len(kept) < num_before:
+            columns_BW = last_BW.new_tensor([columns[row] for row in kept])
+            totals_BW, beams_BW, last_BW = (x[kept_B].gather(1, columns_BW) for x in best)
+            if beam > 1 or len(kept) < len(present):
                 state = state.select(kept_B, beams_BW)
-    return [
-        sorted(pool, key=lambda h: (h.is_finished, h.score), reverse=True)[:num_best]
-        for pool in pools
-    ]
+        present = [present[row] for row in kept]
+    return [sentence.best(num_best) for sentence in sentences]
+
+
+class _Sentence:
+    """The hypotheses of one sentence, those that grow and those that have left the search.
+
+    They are lists, as few numbers are soon handled: to call torch takes longer.
+    """
+
+    def __init__(self, cap: int, beam: int, stop: int, length_penalty: float) -> None:
+        self.is_open = True
+        self._cap, self._beam, self._stop, self._penalty = cap, beam, stop, length_penalty
+        self._growing: list[list[int]] = [[]]
+        self._pool: list[Hypothesis] = []
+
+    def extend(self, totals: list[float], parents: list[int], ids: list[int]) -> list[int]:
+        """Extend the hypotheses by candidates, best first; return the columns of those that go on.
+
+        The best `beam` that do not stop go on; those that stop leave if among the best `beam` of
+        all. At the cap, all these leave. What has no probability never leaves: it is no hypothesis.
+        """
+        # Each parent has one stop token at most. A small vocabulary fills the beam in some steps.
+        width = min(self._beam, len(ids) - len(self._growing))
+        goes_on = [column for column, piece in enumerate(ids) if piece != self._stop][:width]
+        leaves = [column for column, piece in enumerate(ids[: self._beam]) if piece == self._stop]
+        is_capped = len(self._growing[0]) + 1 == self._cap
+        if is_capped:
+            leaves = sorted(leaves + goes_on)
+        if self.is_open:
+            for column in leaves:
+                if totals[column] != -math.inf:
+                    longer = [*self._growing[parents[column]], ids[column]]
+                    self._pool.append(
+                        _hypothesis(longer, totals[column], self._stop, self._penalty)
+                    )
+            self.is_open = len(self._pool) < self._beam and not is_capped
+        self._growing = [[*self._growing[parents[column]], ids[column]] for column in goes_on]
+        return goes_on
+
+    def best(self, num_best: int) -> list[Hypothesis]:
+        """Return the best hypotheses that have left; those that were cut come last."""
+        pool = sorted(self._pool, key=lambda h: (h.is_finished, h.score), reverse=True)
+        return pool[:num_best]
 
 
 def _rows_that_stay(is_open: Sequence[bool]) -> list[int]:
-    """Return the rows still searched, or all while too few have ended to be worth a copy."""
-    open_rows = [row for row, is_open_row in enumerate(is_open) if is_open_row]
-    num_done = len(is_open) - len(open_rows)
-    return open_rows if num_done >= _SHARE_THAT_LEAVES * len(is_open) else [*range(len(is_open))]
+    """Return the rows still searched, or all while too few have ended to be worth a copy.
 
-
-def _split(
-    best: Candidates, stop: int, beam: int, num_parents: int, is_capped_B: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Return the columns of the candidates that go on, and a mask of those that leave the search.
-
-    The best `beam` that do not stop go on; those that stop leave if among the best `beam` of all.
-    At the cap, all these leave. What has no probability never leaves: it is no hypothesis.
+    Rows that are done fill them up to a multiple of 8.
     """
-    is_stop_BC = best.ids_BC == stop
-    # Each parent has one stop token at most. A small vocabulary fills the beam only in some steps.
-    width = min(beam, is_stop_BC.shape[1] - num_parents)
-    columns_BW = is_stop_BC.int().sort(dim=1, stable=True).indices[:, :width]
-    goes_on_BC = torch.zeros_like(is_stop_BC).scatter(1, columns_BW, True)
-    is_among_best_C = torch.arange(is_stop_BC.shape[1], device=is_stop_BC.device) < beam
-    leaves_BC = is_stop_BC & is_among_best_C | goes_on_BC & is_capped_B.unsqueeze(1)
-    return columns_BW, leaves_BC & (best.totals_BC != -torch.inf)
-
-
-def _read(
-    history_BWT: Tensor, best: Candidates, is_read_BC: Tensor
-) -> Iterator[tuple[int, list[int], float]]:
-    """Yield the row, the ids and the total of each candidate under the mask, best first by row."""
-    rows_N, columns_N = is_read_BC.nonzero(as_tuple=True)
-    if len(rows_N) == 0:
-        return
-    parents_NT = history_BWT[rows_N, best.beams_BC[rows_N, columns_N]]
-    ids_NT = torch.cat([parents_NT, best.ids_BC[rows_N, columns_N].unsqueeze(1)], dim=1)
-    totals_N = best.totals_BC[rows_N, columns_N]
-    yield from zip(rows_N.tolist(), ids_NT.tolist(), totals_N.tolist(), strict=True)
+    open_rows = [row for row, is_open_row in enumerate(is_open) if is_open_row]
+    num_open, num_rows = len(open_rows), len(is_open)
+    if num_rows - num_open < _SHARE_THAT_LEAVES * num_rows:
+        return [*range(num_rows)]
+    if num_open <= _SIZES_OF_BATCHES:
+        return open_rows
+    done_rows = [row for row, is_open_row in enumerate(is_open) if not is_open_row]
+    return sorted(open_rows + done_rows[: -num_open % _SIZES_OF_BATCHES])
 
 
 def _hypothesis(ids: list[int], total: float, stop: int, length_penalty: float) -> Hypothesis:

@@ -74,14 +74,17 @@ class Vocab:
 
         No text gives a control id: `</s>` that stands in it is encoded letter by letter.
         """
-        return [[*ids, STOP] for ids in self._processor.encode(list(texts), out_type=int)]
+        num_threads = 1 if len(texts) == 1 else -1  # to start threads takes longer than a text
+        ids_of_texts = self._processor.encode(list(texts), out_type=int, num_threads=num_threads)
+        return [[*ids, STOP] for ids in ids_of_texts]
 
     def decode(self, ids: Sequence[Sequence[int]]) -> list[str]:
         """Return the normalised text of each list of ids; control ids give nothing.
 
         Bytes that form no UTF-8 become U+FFFD, and no text holds a line end.
         """
-        return [normalise(text) for text in self._processor.decode([list(row) for row in ids])]
+        # One by one: for a list SentencePiece starts threads, which take longer than they save.
+        return [normalise(self._processor.decode(list(row))) for row in ids]
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """Return the pieces as SentencePiece writes them, `▁` for a blank."""

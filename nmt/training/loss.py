@@ -42,7 +42,7 @@ class _SmoothedCrossEntropy(torch.autograd.Function):
         grad_VD = (-smoothing / len(weight_VD) * sum_D).repeat(len(weight_VD), 1)
         nll = logits = torch.zeros_like(sum_D[0])
         for some_ND, some_N, out_ND in zip(
-            *(rows.split(_ROWS_AT_ONCE) for rows in (hidden_ND, tgt_N, grad_ND)), strict=True
+            *(torch.split(rows, _ROWS_AT_ONCE) for rows in (hidden_ND, tgt_N, grad_ND)), strict=True
         ):
             references = torch.arange(len(some_N), device=some_N.device), some_N
             logits_NV = some_ND @ weight_VD.t()

@@ -352,21 +352,30 @@ def test_logits_and_log_probabilities_give_the_same() -> None:
             assert_same(one, other)
 
 
-def test_sentences_that_are_done_leave_the_batch() -> None:
+@pytest.mark.parametrize(
+    ("lengths", "expected"),
+    [
+        ([2, 1, 4, 2], [4, 3, 1, 1]),
+        # Large batches have a multiple of 8 sentences where so many are left.
+        ([1] * 5 + [2] * 9 + [4] * 6, [20, 16, 6, 6]),
+        ([1] * 2 + [2] * 9, [11, 11]),
+    ],
+)
+def test_sentences_that_are_done_leave_the_batch(lengths: list[int], expected: list[int]) -> None:
     sizes: list[int] = []
 
     def counting_step(ids_BW: Tensor, state: Table) -> tuple[Tensor, Table]:
         sizes.append(len(ids_BW))
         return step(ids_BW, state)
 
-    tables_BNV = random_tables(2, sentences=4, pieces=8)
+    tables_BNV = random_tables(2, sentences=len(lengths), pieces=8)
     tables_BNV[..., STOP] = -torch.inf
-    lengths_B = torch.tensor([2, 1, 4, 2])
+    lengths_B = torch.tensor(lengths)
     state = Table.of(tables_BNV)
     greedy(
         counting_step, state, max_lengths_B=lengths_B, length_penalty=1.0, start=START, stop=STOP
     )
-    assert sizes == [4, 3, 1, 1]
+    assert sizes == expected
 
 
 def test_select_is_called_only_when_something_changes() -> None:

@@ -1,6 +1,7 @@
 """Lines in, lines out: order, blanks, streaming, batches, devices of the real command line."""
 
 import gzip
+import os
 import subprocess
 import sys
 import warnings
@@ -73,6 +74,28 @@ def test_by_pipe_lines_come_out_while_others_are_still_to_be_read(copy_run: Path
         process.stdin.close()
         assert process.stdout.read() == b""
     assert process.returncode == 0
+
+
+@pytest.mark.slow
+def test_memory_does_not_grow_with_the_number_of_lines(copy_run: Path, tmp_path: Path) -> None:
+    """A window of lines is held at a time, however many there are: here 256."""
+    few, many = (peak_kb(copy_run, tmp_path / "in.txt", times) for times in (40, 400))
+    assert many < 1.05 * few, (few, many)
+
+
+def peak_kb(run: Path, source: Path, times: int) -> int:
+    """Return the peak memory of translating the same 30 lines so many times."""
+    source.write_text("".join(f"{line}\n" for line in random_lines()) * times, encoding="utf-8")
+    command = [sys.executable, "-m", "nmt", "translate", str(run), str(source)]
+    with subprocess.Popen(
+        [*command, "--beam", "1", "--batch-size", "32"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    return usage.ru_maxrss
 
 
 def test_to_translate_nothing_heavy_is_loaded_but_torch(copy_run: Path) -> None:
