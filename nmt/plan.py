@@ -18,6 +18,7 @@ from nmt.device import (
     choose_dtype,
     compute_alike,
     describe_precision,
+    keep_kernels,
     keep_memory,
 )
 from nmt.errors import UserError
@@ -66,6 +67,7 @@ def plan(config: Config, run: RunFolder, sources: Sources, seconds: float) -> It
     statistics = prepare(config, run, sources)
     training = config.training
     keep_memory()
+    keep_kernels(1024)
     learner, feed = _throwaway(config, run)
     precision = describe_precision(training.precision, learner.dtype)
     num_parameters = sum(weight.numel() for weight in learner.weights.values())

@@ -1,6 +1,7 @@
 """Fixtures of all tests: the real command line, a place for caches, the mirror of real corpora."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -8,6 +9,9 @@ from pathlib import Path
 
 import pytest
 from tiny import copy, write_task
+
+# A shell lets what it starts in the background ignore Ctrl-C, and so all that the tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _MIRROR = os.environ.get("NMT_MIRROR", "")
 

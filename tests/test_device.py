@@ -15,7 +15,7 @@ from nmt.device import (
     choose_device,
     choose_dtype,
     describe_precision,
-    keep_few_kernels,
+    keep_kernels,
     keep_memory,
 )
 from nmt.errors import UserError
@@ -104,15 +104,15 @@ def test_keeping_memory_changes_no_result() -> None:
     assert torch.ones(1 << 20).sum().item() == 1 << 20
 
 
-@needs_no_gpu
-def test_few_kernels_are_kept_unless_the_user_says_how_many(
+def test_so_many_kernels_are_kept_unless_the_user_says_how_many(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(os, "environ", {"LRU_CACHE_CAPACITY": "9"})
-    keep_few_kernels()
-    assert os.environ == {"LRU_CACHE_CAPACITY": "9", "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "256"}
+    keep_kernels(64)
+    assert os.environ == {"LRU_CACHE_CAPACITY": "9", "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "64"}
 
 
+@needs_no_gpu
 def test_training_ends_before_it_begins_where_the_device_is_not_there(
     cli: Cli, tmp_path: Path
 ) -> None:

@@ -11,7 +11,7 @@ from nmt.config import DecodingConfig
 from nmt.decoding.ctranslate2_engine import CTranslate2Engine
 from nmt.decoding.search import Hypothesis
 from nmt.decoding.torch_engine import TorchEngine
-from nmt.device import choose_device, choose_dtype, keep_few_kernels
+from nmt.device import choose_device, choose_dtype, keep_kernels
 from nmt.errors import UserError
 from nmt.lines import normalise
 from nmt.model.blank import without_weights
@@ -88,7 +88,7 @@ class Translator:
         """
         if engine not in ("torch", "ctranslate2"):
             raise UserError(f'engine "{engine}" is not known; take torch or ctranslate2.')
-        keep_few_kernels()
+        keep_kernels(64)
         trained = load_trained(RunFolder(Path(run)), checkpoint)
         found: Engine
         if engine == "ctranslate2":
