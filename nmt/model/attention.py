@@ -8,6 +8,8 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
+from nmt.model.cells import as_cells, as_sentences
+
 
 class _MultiHead(torch.autograd.Function):
     """softmax(q k^T / sqrt(K)) v of every head (Vaswani 2017, 3.2.1), for training on CPUs.
@@ -19,51 +21,67 @@ class _MultiHead(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, q_BTD: Tensor, kv_BM2D: Tensor, hidden_B1QM: Tensor, num_heads: int
+        ctx: Any, q_CD: Tensor, kv_C2D: Tensor, keep_B1QM: Tensor, num_heads: int
     ) -> Tensor:
-        (q_BHTK,) = split_heads(q_BTD, 1, num_heads).contiguous()
+        hidden_B1QM = torch.where(keep_B1QM, 0.0, -math.inf)
+        num_sentences, _, num_queries, num_memory = keep_B1QM.shape
+        q_BQD = as_sentences(q_CD, num_sentences, num_queries)
+        kv_BM2D = as_sentences(kv_C2D, num_sentences, num_memory)
+        (q_BHQK,) = split_heads(q_BQD, 1, num_heads).contiguous()
         k_BHMK, v_BHMK = split_heads(kv_BM2D, 2, num_heads).contiguous()
-        scale = 1 / math.sqrt(q_BHTK.shape[-1])
-        scores_BHTM = torch.add(hidden_B1QM, q_BHTK @ k_BHMK.transpose(-1, -2), alpha=scale)
-        scores_BHTM.sub_(scores_BHTM.amax(-1, keepdim=True)).exp_()
-        weights_BHTM = scores_BHTM.div_(scores_BHTM.sum(-1, keepdim=True)).to(q_BTD.dtype)
-        ctx.save_for_backward(q_BHTK, k_BHMK, v_BHMK, weights_BHTM)
-        ctx.scale = scale
-        return merge_heads(weights_BHTM @ v_BHMK)
+        scale = 1 / math.sqrt(q_BHQK.shape[-1])
+        scores_BHQM = torch.add(hidden_B1QM, q_BHQK @ k_BHMK.transpose(-1, -2), alpha=scale)
+        scores_BHQM.sub_(scores_BHQM.amax(-1, keepdim=True)).exp_()
+        weights_BHQM = scores_BHQM.div_(scores_BHQM.sum(-1, keepdim=True)).to(q_CD.dtype)
+        ctx.save_for_backward(q_BHQK, k_BHMK, v_BHMK, weights_BHQM)
+        ctx.scale, ctx.num_cells = scale, len(kv_C2D)
+        return _to_cells([weights_BHQM @ v_BHMK], len(q_CD))
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad_BTD: Tensor) -> tuple[Tensor, Tensor, None, None]:
-        q_BHTK, k_BHMK, v_BHMK, weights_BHTM = ctx.saved_tensors
-        num_heads = q_BHTK.shape[1]
-        (grad_BHTK,) = split_heads(grad_BTD, 1, num_heads).contiguous()
-        slope_BHTM = (grad_BHTK @ v_BHMK.transpose(-1, -2)).float()
-        slope_BHTM.sub_((slope_BHTM * weights_BHTM).sum(-1, keepdim=True)).mul_(weights_BHTM)
-        slope_BHTM = slope_BHTM.mul_(ctx.scale).to(grad_BTD.dtype)
-        kv_BMCHK = grad_BTD.new_empty(len(grad_BTD), k_BHMK.shape[2], 2, num_heads, q_BHTK.shape[3])
-        k_BMHK, v_BMHK = kv_BMCHK.unbind(2)
-        k_BMHK.copy_((slope_BHTM.transpose(-1, -2) @ q_BHTK).transpose(1, 2))
-        v_BMHK.copy_((weights_BHTM.transpose(-1, -2) @ grad_BHTK).transpose(1, 2))
-        return merge_heads(slope_BHTM @ k_BHMK), kv_BMCHK.flatten(2), None, None
+    def backward(ctx: Any, grad_CD: Tensor) -> tuple[Tensor, Tensor, None, None]:
+        q_BHQK, k_BHMK, v_BHMK, weights_BHQM = ctx.saved_tensors
+        num_sentences, num_heads, num_queries, _ = q_BHQK.shape
+        grad_BQD = as_sentences(grad_CD, num_sentences, num_queries)
+        (grad_BHQK,) = split_heads(grad_BQD, 1, num_heads).contiguous()
+        slope_BHQM = (grad_BHQK @ v_BHMK.transpose(-1, -2)).float()
+        slope_BHQM.sub_((slope_BHQM * weights_BHQM).sum(-1, keepdim=True)).mul_(weights_BHQM)
+        slope_BHQM = slope_BHQM.mul_(ctx.scale).to(grad_CD.dtype)
+        of_k_BHMK = slope_BHQM.transpose(-1, -2) @ q_BHQK
+        of_v_BHMK = weights_BHQM.transpose(-1, -2) @ grad_BHQK
+        of_q_CD = _to_cells([slope_BHQM @ k_BHMK], len(grad_CD))
+        return of_q_CD, _to_cells([of_k_BHMK, of_v_BHMK], ctx.num_cells), None, None
 
 
-def multi_head(q_BTD: Tensor, kv_BM2D: Tensor, keep_B11M: Tensor | None, num_heads: int) -> Tensor:
-    """Return the heads' attention side by side, shape BTD; keys and values come side by side too.
+def _to_cells(parts_BHTK: list[Tensor], num_cells: int) -> Tensor:
+    """Return parts side by side, each with its heads side by side; 0 in cells of no sentence."""
+    num_sentences, num_heads, num_positions, width = parts_BHTK[0].shape
+    x_CPHK = parts_BHTK[0].new_empty(num_cells, len(parts_BHTK), num_heads, width)
+    x_CPHK[num_sentences * num_positions :] = 0
+    x_BTPHK = as_sentences(x_CPHK, num_sentences, num_positions)
+    for x_BTHK, part_BHTK in zip(x_BTPHK.unbind(2), parts_BHTK, strict=True):
+        x_BTHK.copy_(part_BHTK.transpose(1, 2))
+    return x_CPHK.flatten(1)
 
-    keep is True where every query may look; None is causal: at itself and before, never after it.
+
+def multi_head(
+    q_CD: Tensor, kv_C2D: Tensor, keep_B1QM: Tensor, num_heads: int, *, is_causal: bool = False
+) -> Tensor:
+    """Return the heads' attention side by side, shape CD; keys and values come side by side too.
+
+    keep is True where a query may look; its shape says how the cells are sentences. Where it is
+    keep_past, is_causal says so.
     """
-    if q_BTD.device.type == "cpu" and not torch.compiler.is_compiling():
-        keep_B1QM = keep_past(q_BTD.shape[1]) if keep_B11M is None else keep_B11M
-        hidden_B1QM = torch.where(keep_B1QM, 0.0, -math.inf)
-        return _MultiHead.apply(q_BTD, kv_BM2D, hidden_B1QM, num_heads)  # type: ignore[no-untyped-call]
-    (q_BHTK,) = split_heads(q_BTD, 1, num_heads)
-    k_BHMK, v_BHMK = split_heads(kv_BM2D, 2, num_heads)
-    is_causal = keep_B11M is None
-    return merge_heads(
-        F.scaled_dot_product_attention(
-            q_BHTK, k_BHMK, v_BHMK, attn_mask=keep_B11M, is_causal=is_causal
-        )
+    if q_CD.device.type == "cpu" and not torch.compiler.is_compiling():
+        return _MultiHead.apply(q_CD, kv_C2D, keep_B1QM, num_heads)  # type: ignore[no-untyped-call]
+    num_sentences, _, num_queries, num_memory = keep_B1QM.shape
+    (q_BHQK,) = split_heads(as_sentences(q_CD, num_sentences, num_queries), 1, num_heads)
+    k_BHMK, v_BHMK = split_heads(as_sentences(kv_C2D, num_sentences, num_memory), 2, num_heads)
+    mask = None if is_causal else keep_B1QM
+    attended_BHQK = F.scaled_dot_product_attention(
+        q_BHQK, k_BHMK, v_BHMK, attn_mask=mask, is_causal=is_causal
     )
+    return as_cells(merge_heads(attended_BHQK))
 
 
 def keep_past(num_positions: int) -> Tensor:
@@ -91,16 +109,17 @@ def merge_heads(x_BHTK: Tensor) -> Tensor:
 class SelfAttention(nn.Module):
     """Multi-head attention of a sequence over itself (Vaswani 2017, 3.2.2)."""
 
-    def __init__(self, d_model: int, num_heads: int) -> None:
+    def __init__(self, d_model: int, num_heads: int, *, is_causal: bool = False) -> None:
         super().__init__()
-        self.num_heads = num_heads
+        self.num_heads, self.is_causal = num_heads, is_causal
         self.qkv = nn.Linear(d_model, 3 * d_model)
         self.out = nn.Linear(d_model, d_model)
 
-    def forward(self, x_BTD: Tensor, keep_B11T: Tensor | None) -> Tensor:
-        d_model = x_BTD.shape[-1]
-        q_BTD, kv_BT2D = self.qkv(x_BTD).split((d_model, 2 * d_model), dim=-1)
-        return self.out(multi_head(q_BTD, kv_BT2D, keep_B11T, self.num_heads))
+    def forward(self, x_CD: Tensor, keep_B1TT: Tensor) -> Tensor:
+        d_model = x_CD.shape[-1]
+        q_CD, kv_C2D = self.qkv(x_CD).split((d_model, 2 * d_model), dim=-1)
+        heads = multi_head(q_CD, kv_C2D, keep_B1TT, self.num_heads, is_causal=self.is_causal)
+        return self.out(heads)
 
 
 class CrossAttention(nn.Module):
@@ -113,5 +132,5 @@ class CrossAttention(nn.Module):
         self.kv = nn.Linear(d_model, 2 * d_model)
         self.out = nn.Linear(d_model, d_model)
 
-    def forward(self, x_BTD: Tensor, memory_BSD: Tensor, keep_B11S: Tensor) -> Tensor:
-        return self.out(multi_head(self.q(x_BTD), self.kv(memory_BSD), keep_B11S, self.num_heads))
+    def forward(self, x_CD: Tensor, memory_CD: Tensor, keep_B1TS: Tensor) -> Tensor:
+        return self.out(multi_head(self.q(x_CD), self.kv(memory_CD), keep_B1TS, self.num_heads))

@@ -1,4 +1,7 @@
-"""The encoder and decoder layers: sub-layers, each with its residual and norm."""
+"""The encoder and decoder layers: sub-layers, each with its residual and norm.
+
+They compute on cells; masks say which are a sentence, and where it may look.
+"""
 
 from collections.abc import Callable
 
@@ -17,8 +20,8 @@ class FeedForward(nn.Module):
         self.inner = nn.Linear(d_model, d_ff)
         self.outer = nn.Linear(d_ff, d_model)
 
-    def forward(self, x_BTD: Tensor) -> Tensor:
-        return self.outer(self.inner(x_BTD).relu())
+    def forward(self, x_CD: Tensor) -> Tensor:
+        return self.outer(self.inner(x_CD).relu())
 
 
 class Residual(nn.Module):
@@ -33,10 +36,10 @@ class Residual(nn.Module):
         self.norm = nn.LayerNorm(config.d_model)
         self.dropout = Dropout(config.dropout)
 
-    def forward(self, x_BTD: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+    def forward(self, x_CD: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         if self.is_pre:
-            return x_BTD + self.dropout(sublayer(self.norm(x_BTD)))
-        return self.norm(x_BTD + self.dropout(sublayer(x_BTD)))
+            return x_CD + self.dropout(sublayer(self.norm(x_CD)))
+        return self.norm(x_CD + self.dropout(sublayer(x_CD)))
 
 
 class EncoderLayer(nn.Module):
@@ -48,10 +51,10 @@ class EncoderLayer(nn.Module):
         self.feed_forward = FeedForward(config.d_model, config.d_ff)
         self.residuals = nn.ModuleList(Residual(config) for _ in range(2))
 
-    def forward(self, x_BSD: Tensor, keep_B11S: Tensor) -> Tensor:
+    def forward(self, x_CD: Tensor, keep_B1SS: Tensor) -> Tensor:
         attended, fed = self.residuals
-        x_BSD = attended(x_BSD, lambda x: self.attention(x, keep_B11S))
-        return fed(x_BSD, self.feed_forward)
+        x_CD = attended(x_CD, lambda x: self.attention(x, keep_B1SS))
+        return fed(x_CD, self.feed_forward)
 
 
 class DecoderLayer(nn.Module):
@@ -59,14 +62,16 @@ class DecoderLayer(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.attention = SelfAttention(config.d_model, config.num_heads)
+        self.attention = SelfAttention(config.d_model, config.num_heads, is_causal=True)
         self.cross = CrossAttention(config.d_model, config.num_heads)
         self.feed_forward = FeedForward(config.d_model, config.d_ff)
         self.residuals = nn.ModuleList(Residual(config) for _ in range(3))
 
-    def forward(self, x_BTD: Tensor, memory_BSD: Tensor, keep_B11S: Tensor) -> Tensor:
+    def forward(
+        self, x_CD: Tensor, memory_CD: Tensor, past_B1TT: Tensor, keep_B1TS: Tensor
+    ) -> Tensor:
         """All target positions at once, as teacher forcing needs them."""
         attended, crossed, fed = self.residuals
-        x_BTD = attended(x_BTD, lambda x: self.attention(x, None))
-        x_BTD = crossed(x_BTD, lambda x: self.cross(x, memory_BSD, keep_B11S))
-        return fed(x_BTD, self.feed_forward)
+        x_CD = attended(x_CD, lambda x: self.attention(x, past_B1TT))
+        x_CD = crossed(x_CD, lambda x: self.cross(x, memory_CD, keep_B1TS))
+        return fed(x_CD, self.feed_forward)

@@ -2,7 +2,7 @@
 
 Names of tensors end in their shape: B sentences, S source positions, T target positions, D d_model,
 H heads, K width of a head, F feed-forward, V vocabulary, Q queries, M positions looked at, W beams,
-R = B·W rows, N real target positions of a batch.
+R = B·W rows, C cells (the positions of all sentences), N real target positions of a batch.
 """
 
 import math
@@ -11,6 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from nmt.config import ModelConfig
+from nmt.model.attention import keep_past
+from nmt.model.cells import as_cells, as_sentences
 from nmt.model.dropout import Dropout
 from nmt.model.layers import DecoderLayer, EncoderLayer
 from nmt.model.positions import LearnedPositions, SinusoidalPositions
@@ -54,27 +56,36 @@ class Transformer(nn.Module):
 
     def encode(self, src_BS: Tensor, keep_B11S: Tensor) -> Tensor:
         """Return the memory, shape BSD."""
-        x_BSD = self._embed(self.src_embedding, self.src_positions, src_BS)
+        keep_B1SS = keep_B11S.expand(-1, -1, src_BS.shape[1], -1)
+        x_CD = self._embed(self.src_embedding, self.src_positions, src_BS)
         for layer in self.encoder:
-            x_BSD = layer(x_BSD, keep_B11S)
-        return self.encoder_norm(x_BSD)
+            x_CD = layer(x_CD, keep_B1SS)
+        return as_sentences(self.encoder_norm(x_CD), *src_BS.shape)
 
     def decode(self, tgt_in_BT: Tensor, memory_BSD: Tensor, keep_B11S: Tensor) -> Tensor:
         """Return the decoder's output at every position, teacher-forced, shape BTD."""
-        x_BTD = self._embed(self.tgt_embedding, self.tgt_positions, tgt_in_BT)
+        num_sentences, num_positions = tgt_in_BT.shape
+        past_11TT = keep_past(num_positions).to(tgt_in_BT.device)
+        past_B1TT = past_11TT.expand(num_sentences, -1, -1, -1)
+        keep_B1TS = keep_B11S.expand(-1, -1, num_positions, -1)
+        memory_CD = as_cells(memory_BSD)
+        x_CD = self._embed(self.tgt_embedding, self.tgt_positions, tgt_in_BT)
         for layer in self.decoder:
-            x_BTD = layer(x_BTD, memory_BSD, keep_B11S)
-        return self.decoder_norm(x_BTD)
+            x_CD = layer(x_CD, memory_CD, past_B1TT, keep_B1TS)
+        return as_sentences(self.decoder_norm(x_CD), num_sentences, num_positions)
 
     def project(self, hidden: Tensor) -> Tensor:
         """Return logits over the target vocabulary: ...D to ...V."""
         return self.output(hidden)
 
     def _embed(self, embedding: nn.Module, positions: nn.Module, ids_BT: Tensor) -> Tensor:
-        """Embeddings times sqrt(d_model) plus positions, with dropout (Vaswani 2017, 3.4, 5.4)."""
+        """Return embeddings times sqrt(d_model) plus positions, with dropout, shape CD.
+
+        Vaswani 2017, 3.4 and 5.4.
+        """
         scaled_BTD = embedding(ids_BT) * math.sqrt(self.config.d_model)
         places_TD = positions(ids_BT.shape[1], 0, ids_BT.device)
-        return self.dropout((scaled_BTD + places_TD).to(self.output.weight.dtype))
+        return self.dropout(as_cells((scaled_BTD + places_TD).to(self.output.weight.dtype)))
 
     def _initialise(self) -> None:
         """Xavier for every matrix; embeddings so that their scaled entries have variance 1."""

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from nmt.config import ModelConfig
 from nmt.model.attention import CrossAttention, SelfAttention, keep_past
+from nmt.model.cells import as_cells, as_sentences
 from nmt.model.layers import DecoderLayer, EncoderLayer, FeedForward, Residual
 from nmt.model.transformer import keep_real
 from nmt.tokens.vocab import PAD
@@ -44,6 +45,14 @@ def copy_rest(
         getattr(theirs, f"norm{number}").load_state_dict(residual.norm.state_dict())
 
 
+def keep(ids_BS: Tensor, num_queries: int) -> Tensor:
+    return keep_real(ids_BS).expand(-1, -1, num_queries, -1)
+
+
+def encoded(layer: EncoderLayer, x_BSD: Tensor) -> Tensor:
+    return as_sentences(layer(as_cells(x_BSD), keep(IDS_BS, 5)), 2, 5)
+
+
 def disturb(module: nn.Module) -> None:
     """Give biases and norms values too, so that a forgotten one shows."""
     for weight in module.parameters():
@@ -63,7 +72,7 @@ def test_encoder_layer_equals_that_of_torch(norm: Norm, d_model: int, num_heads:
     copy_rest(theirs, ours)
     x_BSD = torch.randn(2, 5, d_model)
     expected = theirs(x_BSD, src_key_padding_mask=IDS_BS == PAD)
-    torch.testing.assert_close(ours(x_BSD, keep_real(IDS_BS)), expected, atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(encoded(ours, x_BSD), expected, atol=1e-5, rtol=1e-4)
 
 
 @pytest.mark.parametrize("norm", NORMS)
@@ -82,14 +91,15 @@ def test_decoder_layer_equals_that_of_torch(norm: Norm, d_model: int, num_heads:
     expected = theirs(
         x_BTD, memory_BSD, tgt_mask=~keep_past(4)[0, 0], memory_key_padding_mask=IDS_BS == PAD
     )
-    actual = ours(x_BTD, memory_BSD, keep_real(IDS_BS))
-    torch.testing.assert_close(actual, expected, atol=1e-5, rtol=1e-4)
+    past_B1TT = keep_past(4).expand(2, -1, -1, -1)
+    actual_CD = ours(as_cells(x_BTD), as_cells(memory_BSD), past_B1TT, keep(IDS_BS, 4))
+    torch.testing.assert_close(as_sentences(actual_CD, 2, 4), expected, atol=1e-5, rtol=1e-4)
 
 
 def test_post_norm_output_has_mean_0_and_variance_1() -> None:
     torch.manual_seed(0)
     x_BSD = 7 + 40 * torch.randn(2, 5, 64)
-    out_BSD = EncoderLayer(small("post", d_model=64, num_heads=4))(x_BSD, keep_real(IDS_BS))
+    out_BSD = encoded(EncoderLayer(small("post", d_model=64, num_heads=4)), x_BSD)
     torch.testing.assert_close(out_BSD.mean(-1), torch.zeros(2, 5), atol=1e-5, rtol=0)
     torch.testing.assert_close(out_BSD.var(-1, correction=0), torch.ones(2, 5), atol=1e-4, rtol=0)
 
@@ -97,7 +107,7 @@ def test_post_norm_output_has_mean_0_and_variance_1() -> None:
 def test_pre_norm_leaves_the_residual_stream_alone() -> None:
     torch.manual_seed(0)
     x_BSD = 7 + 40 * torch.randn(2, 5, 64)
-    out_BSD = EncoderLayer(small("pre", d_model=64, num_heads=4))(x_BSD, keep_real(IDS_BS))
+    out_BSD = encoded(EncoderLayer(small("pre", d_model=64, num_heads=4)), x_BSD)
     assert out_BSD.std() > 30
     assert (out_BSD - x_BSD).std() < 10
 

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from nmt.config import ModelConfig
 from nmt.model.attention import CrossAttention, SelfAttention
+from nmt.model.cells import as_sentences
 from nmt.model.layers import FeedForward
 from nmt.model.transformer import Transformer, compute_in, keep_real
 from nmt.tokens.vocab import PAD, START, STOP
@@ -158,7 +159,8 @@ def test_embeddings_are_scaled_and_positions_are_not() -> None:
     model.encoder[0].register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
     model.encode(SRC_BS, keep_real(SRC_BS))
     places_SD = model.src_positions(5, 0, SRC_BS.device)
-    torch.testing.assert_close(seen[0], model.src_embedding(SRC_BS) * math.sqrt(12) + places_SD)
+    embedded_BSD = model.src_embedding(SRC_BS) * math.sqrt(12) + places_SD
+    torch.testing.assert_close(as_sentences(seen[0], *SRC_BS.shape), embedded_BSD)
 
 
 def count_weights(config: ModelConfig, src_vocab: int, tgt_vocab: int) -> dict[Tie, int]:

@@ -139,8 +139,8 @@ def test_a_pair_that_fits_in_no_group_is_named_before_the_first_update(
 
 NO_MASK = """
 import torch
-import nmt.model.attention as attention
-attention.keep_past = lambda n: torch.ones(1, 1, n, n, dtype=torch.bool)
+import nmt.model.transformer as transformer
+transformer.keep_past = lambda n: torch.ones(1, 1, n, n, dtype=torch.bool)
 """
 MAIN = """
 import nmt.cli
