@@ -24,6 +24,7 @@ from nmt.data.sources.corpora import Sources
 from nmt.run_folder import RunFolder
 from nmt.train import train_run
 from nmt.training import step
+from nmt.training.step import Learner
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 CONFIG = ROOT / "configs" / "multi30k.en-de.yaml"
@@ -92,26 +93,38 @@ def measure_overhead(run: Path, num_updates: int, num_first: int) -> dict[str, f
     step.batch_loss = timed("forward_and_loss", step.batch_loss)
     torch.autograd.backward = timed("backward", torch.autograd.backward)
     torch.optim.AdamW.step = last_of_update
+    # What depends on the number of weights alone.
+    Learner._renew_copies = timed("rounding_to_bf16", Learner._renew_copies)
+    Learner.forget_gradient = timed("gradient_to_zero", Learner.forget_gradient)
+    torch.linalg.vector_norm = timed("gradient_norm", torch.linalg.vector_norm)
+    torch._foreach_lerp_ = timed("average_of_weights", torch._foreach_lerp_)
     train_run(load_config(CONFIG, SETTINGS), RunFolder(run), Sources.from_environment())
     updates = [
-        {name: (end[name] - before[name]) * 1000 for name in end}
+        {name: (end[name] - before.get(name, 0)) * 1000 for name in end}
         for before, end in pairwise(ends[num_first - 1 :])
     ]
-    shares = [
-        1 - (each["forward_and_loss"] + each["backward"] + each["optimizer_step"]) / each["update"]
-        for each in updates
-    ]
+    medians = {name: statistics.median(each[name] for each in updates) for name in ends[-1]}
+
+    def share_without(*names: str) -> float:
+        return statistics.median(
+            1 - sum(each[n] for n in names) / each["update"] for each in updates
+        )
+
+    learning = ("forward_and_loss", "backward", "optimizer_step")
     return {
-        **{f"{name}_ms": round(statistics.median(u[name] for u in updates), 3) for name in ends[0]},
-        "overhead_share": round(statistics.median(shares), 4),
+        **{f"{name}_ms": round(value, 3) for name, value in medians.items()},
+        "overhead_share": round(share_without(*learning), 4),
+        "overhead_share_without_passes_over_weights": round(
+            share_without(*(name for name in medians if name != "update")), 4
+        ),
     }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mirror", help="a folder or URL with the corpora's files")
-    parser.add_argument("--updates", type=int, default=150, help="of each run")
-    parser.add_argument("--first", type=int, default=30, help="updates of a run that do not count")
+    parser.add_argument("--updates", type=int, default=300, help="of each run")
+    parser.add_argument("--first", type=int, default=100, help="updates of a run that do not count")
     parser.add_argument("--repeats", type=int, default=3)
     options = parser.parse_args()
     speeds: dict[int, list[float]] = {2: [], 1: []}
