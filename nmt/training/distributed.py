@@ -105,7 +105,7 @@ class Ranks:
         self.gather([0])  # all have written theirs
         width = -(-buffer.numel() // self.size)
         mine = self._shared[:, self.rank * width : (self.rank + 1) * width]
-        for piece in mine.split(_PIECE, dim=1):
+        for piece in torch.split(mine, _PIECE, dim=1):
             total, *others = piece.unbind()
             for other in others:
                 total += other
