@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import torch
 from safetensors import SafetensorError
 from torch import Tensor, nn
 
@@ -29,7 +30,6 @@ if TYPE_CHECKING:  # translate reads checkpoints too, and is sooner there withou
     from nmt.training.step import Learner
 
 MODEL, OPTIMIZER = "model.safetensors", "optimizer.safetensors"
-_MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 
 
 @dataclass
@@ -192,17 +192,14 @@ def init_weights(model: nn.Module, run: RunFolder, other: RunFolder) -> None:
 def restore(folder: Path, learner: "Learner") -> None:
     """Put weights, moments and average of a checkpoint into the learner, on its device."""
     tensors = load_tensors(folder / OPTIMIZER)
-    prefix = "weight."
-    weights = {name: tensors[name] for name in tensors if name.startswith(prefix)}
-    _fill({f"{prefix}{name}": weight for name, weight in learner.weights.items()}, weights, folder)
+    for kind, places in _kept(learner).items():
+        prefix = f"{kind}."
+        saved = {name: tensors[name] for name in tensors if name.startswith(prefix)}
+        _fill({f"{prefix}{name}": place for name, place in places.items()}, saved, folder)
+    # Of each weight, as other versions wrote it; they are the same.
+    learner.num_steps = float(tensors[f"step.{next(iter(learner.weights))}"])
     if learner.average:
         _fill(learner.average, load_tensors(folder / MODEL), folder)
-    for name, weight in learner.weights.items():
-        # A weight has no moments before the first update that changes it.
-        if f"step.{name}" in tensors:
-            learner.optimizer.state[weight] = {
-                moment: tensors[f"{moment}.{name}"].to(weight.device) for moment in _MOMENTS
-            }
 
 
 def step_folders(run: RunFolder) -> list[Path]:
@@ -221,11 +218,17 @@ def best_first(folders: list[Path], best_by: str) -> list[Path]:
 
 
 def _training_tensors(learner: "Learner") -> dict[str, Tensor]:
-    tensors = {f"weight.{name}": weight.detach() for name, weight in learner.weights.items()}
-    for name, weight in learner.weights.items():
-        if state := learner.optimizer.state[weight]:
-            tensors |= {f"{moment}.{name}": state[moment] for moment in _MOMENTS}
-    return tensors
+    tensors = {
+        f"{kind}.{name}": place
+        for kind, places in _kept(learner).items()
+        for name, place in places.items()
+    }
+    return tensors | {f"step.{name}": torch.tensor(learner.num_steps) for name in learner.weights}
+
+
+def _kept(learner: "Learner") -> dict[str, dict[str, Tensor]]:
+    weights = {name: weight.detach() for name, weight in learner.weights.items()}
+    return {"weight": weights, **learner.moments}
 
 
 def _fill(into: dict[str, Tensor], tensors: dict[str, Tensor], folder: Path) -> None:

@@ -16,12 +16,11 @@ from nmt.tokens.batches import Batch
 from nmt.training.compiled import compile_layers
 from nmt.training.distributed import Ranks
 from nmt.training.loss import LossSums, batch_loss
+from nmt.training.rows import Rows
 from nmt.training.schedule import learning_rate
 
 # Adam's settings of Vaswani 2017, 5.3.
 _BETAS, _EPSILON = (0.9, 0.98), 1e-9
-# Each weight's gradient begins at a multiple of so many numbers: 64 bytes, a line of the cache.
-_ALIGNMENT = 16
 
 
 @dataclass(frozen=True)
@@ -76,12 +75,21 @@ class Learner:
         self.device = next(model.parameters()).device
         if config.compile:
             compile_layers(model)
-        matrices = [weight for weight in self.weights.values() if weight.dim() > 1]
-        vectors = [weight for weight in self.weights.values() if weight.dim() < 2]
+        has_average = config.ema > 0
+        self._rows = Rows(self.weights, self.ranks, num_sums=3, has_average=has_average)
+        average = self._rows.average
+        self.average = {} if average is None else self._rows.views(average)
+        self.moments = {
+            "exp_avg": self._rows.views(self._rows.exp_avg),
+            "exp_avg_sq": self._rows.views(self._rows.exp_avg_sq),
+        }
+        """Adam's, under torch's names for them, of each weight."""
+        self._mine = [self._rows.my_matrices, self._rows.my_vectors]
+        decays = (config.weight_decay, 0.0)
         self.optimizer = torch.optim.AdamW(
             [
-                {"params": matrices, "weight_decay": config.weight_decay},
-                {"params": vectors, "weight_decay": 0.0},
+                {"params": [nn.Parameter(self._rows.weights[mine])], "weight_decay": decay}
+                for mine, decay in zip(self._mine, decays, strict=True)
             ],
             lr=config.lr,
             betas=_BETAS,
@@ -91,11 +99,7 @@ class Learner:
         # By its loss scaling, the optimiser divides the gradient while it has it at hand.
         self._divisor = torch.ones((), device=self.device)
         self.optimizer.grad_scale = self._divisor  # type: ignore[attr-defined]
-        self.average = {
-            name: weight.detach().clone() for name, weight in self.weights.items() if config.ema
-        }
-        self._gradient, self._sums = _flat_gradient(list(self.weights.values()), self.ranks)
-        self._make_moments()
+        self._prepare_optimizer()
 
     def update(self, batches: Sequence[Batch], step: int) -> UpdateResult:
         """Train on this rank's groups of update `step` (from 1): with those of the others, a batch.
@@ -110,9 +114,9 @@ class Learner:
             self.forget_gradient()
             names = ", ".join(f"rank {rank}" for rank in short.tolist())
             return UpdateResult(math.nan, math.nan, 0, math.nan, lr, f"{names} ran out of memory")
-        self.ranks.sum_(self._gradient)
-        norm = torch.linalg.vector_norm(self._gradient[: -len(self._sums)])
-        loss, nll, num_tokens, norm_of_sum = torch.cat((self._sums, norm[None])).tolist()
+        self.ranks.sum_(self._rows.gradient_and_sums)
+        norm = torch.linalg.vector_norm(self._rows.gradient)
+        loss, nll, num_tokens, norm_of_sum = torch.cat((self._rows.sums, norm[None])).tolist()
         grad_norm = norm_of_sum / num_tokens
         trouble = "" if math.isfinite(grad_norm) else "the gradient was not finite"
         if not trouble:
@@ -125,11 +129,11 @@ class Learner:
         self.model.train()
         sums = batch_loss(self.model, batch.to(self.device), self.config.label_smoothing)
         torch.autograd.backward(sums.loss)
-        self._sums += _as_row(sums)
+        self._rows.sums.add_(_as_row(sums))
 
     def forget_gradient(self) -> None:
         """Set gradient and sums to 0, in place."""
-        self._gradient.zero_()
+        self._rows.gradient_and_sums.zero_()
 
     def decoding_model(self) -> Transformer:
         """Return a copy of the model with the weights that decode, in evaluation mode."""
@@ -168,25 +172,40 @@ class Learner:
             copies, weights = zip(*self._copies, strict=True)
             torch._foreach_copy_(copies, weights)
 
-    def _make_moments(self) -> None:
-        """Take the memory that Adam needs now, so that trying the largest group tells the truth."""
-        for weight in self.weights.values():
-            self.optimizer.state[weight] = {
+    @property
+    def num_steps(self) -> float:
+        """How many steps the optimiser has made; those that were skipped do not count."""
+        return float(next(iter(self.optimizer.state.values()))["step"])
+
+    @num_steps.setter
+    def num_steps(self, number: float) -> None:
+        for state in self.optimizer.state.values():
+            state["step"].fill_(number)
+
+    def _prepare_optimizer(self) -> None:
+        """Give it its share of the rows now, so that trying the largest group tells the truth."""
+        rows = self._rows
+        for group, mine in zip(self.optimizer.param_groups, self._mine, strict=True):
+            (weights,) = group["params"]
+            weights.grad = rows.gradient[mine]
+            self.optimizer.state[weights] = {
                 "step": torch.zeros((), device=self.device),
-                "exp_avg": torch.zeros_like(weight),
-                "exp_avg_sq": torch.zeros_like(weight),
+                "exp_avg": rows.exp_avg[mine],
+                "exp_avg_sq": rows.exp_avg_sq[mine],
             }
 
+    @torch.no_grad()
     def _step(self, lr: float, step: int, divisor: float) -> None:
         self._divisor.fill_(divisor)
         for group in self.optimizer.param_groups:
             group["lr"] = lr
         self.optimizer.step()
-        if self.average:
+        if self._rows.average is not None:
             # Closely at first, so that the random start is soon forgotten.
             decay = min(self.config.ema, (1 + step) / (10 + step))
-            weights = [weight.detach() for weight in self.weights.values()]
-            torch._foreach_lerp_(list(self.average.values()), weights, 1 - decay)
+            for mine in self._mine:
+                self._rows.average[mine].lerp_(self._rows.weights[mine], 1 - decay)
+        self.ranks.meet()
 
 
 @torch.no_grad()
@@ -202,18 +221,6 @@ def is_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, torch.OutOfMemoryError | MemoryError) or (
         "can't allocate memory" in str(error)
     )
-
-
-def _flat_gradient(weights: list[nn.Parameter], ranks: Ranks) -> tuple[Tensor, Tensor]:
-    """Let all gradients lie in one fp32 buffer, so that one sum over the ranks does for all.
-
-    Returns the buffer and its end, where loss, negative log-likelihood and number of tokens lie.
-    """
-    sizes = [-(-weight.numel() // _ALIGNMENT) * _ALIGNMENT for weight in weights]
-    gradient = ranks.new_buffer(sum(sizes) + 3, weights[0].device)
-    for weight, part in zip(weights, torch.split(gradient[:-3], sizes), strict=True):
-        weight.grad = part[: weight.numel()].view_as(weight)
-    return gradient, gradient[-3:]
 
 
 def _as_row(sums: LossSums) -> Tensor:

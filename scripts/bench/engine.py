@@ -97,7 +97,7 @@ def measure_overhead(run: Path, num_updates: int, num_first: int) -> dict[str, f
     Learner._renew_copies = timed("rounding_to_bf16", Learner._renew_copies)
     Learner.forget_gradient = timed("gradient_to_zero", Learner.forget_gradient)
     torch.linalg.vector_norm = timed("gradient_norm", torch.linalg.vector_norm)
-    torch._foreach_lerp_ = timed("average_of_weights", torch._foreach_lerp_)
+    torch.Tensor.lerp_ = timed("average_of_weights", torch.Tensor.lerp_)
     train_run(load_config(CONFIG, SETTINGS), RunFolder(run), Sources.from_environment())
     updates = [
         {name: (end[name] - before.get(name, 0)) * 1000 for name in end}

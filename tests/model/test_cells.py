@@ -34,7 +34,7 @@ def test_cells_of_no_sentence_change_neither_loss_nor_gradient(
             Transformer(config, src_vocab=12, tgt_vocab=12), TrainingConfig(), torch.float32
         )
         learner.add_gradient(Batch(pad(SRC), *shift(pad(TGT))))
-        return learner._sums, learner._gradient
+        return learner._rows.sums, learner._rows.gradient
 
     sums, gradient = results()
     monkeypatch.setattr(cells, "_MULTIPLE", 1)

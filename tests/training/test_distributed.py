@@ -20,6 +20,7 @@ from ranks import (
     weights,
     write_prepared,
 )
+from torch import Tensor
 
 import nmt.training.distributed as distributed
 from nmt.config import ModelConfig, TrainingConfig, load_config
@@ -58,14 +59,23 @@ def update_on_rank(groups: list[list[int]], folder: Path, *, on_one_machine: boo
         model = Transformer(config, src_vocab=12, tgt_vocab=12)
         learner = Learner(model, TrainingConfig(clip_norm=0.0), torch.float32, ranks)
         sum_, summed = ranks.sum_, []
-        ranks.sum_ = lambda buffer: (summed.append(buffer.dtype), sum_(buffer))  # type: ignore[assignment, func-returns-value]
+
+        def sum_and_keep(buffer: Tensor) -> None:
+            sum_(buffer)
+            summed.append(buffer.clone())
+
+        ranks.sum_ = sum_and_keep  # type: ignore[method-assign]
         mine = share([np.array(rows) for rows in groups], ranks.rank, ranks.size)
         batches = [pad([SENTENCES[row] for row in rows]) for rows in mine]
         result = learner.update([Batch(batch, *shift(batch)) for batch in batches], step=1)
-        gradient = torch.cat([w.grad.flatten() for w in learner.weights.values()])  # type: ignore[union-attr]
-        assert summed == [torch.float32]  # once an update, whatever the groups
-        told = [result.mean_loss, result.ppl, result.grad_norm, result.num_tokens]
-        np.savez(folder / f"{ranks.rank}.npz", gradient=gradient, told=told)
+        assert len(summed) == 1  # once an update, whatever the groups
+        assert summed[0].dtype == torch.float32
+        np.savez(
+            folder / f"{ranks.rank}.npz",
+            gradient=summed[0][:-3] / result.num_tokens,
+            weights=torch.cat([weight.detach().flatten() for weight in learner.weights.values()]),
+            told=[result.mean_loss, result.ppl, result.grad_norm, result.num_tokens],
+        )
     raise SystemExit
 
 
@@ -98,7 +108,8 @@ def test_however_cut_an_update_is_the_same(
     for part in parts:
         np.testing.assert_allclose(part["told"], whole["told"], rtol=1e-6)
         np.testing.assert_allclose(part["gradient"], whole["gradient"], rtol=0, atol=1e-6)
-        assert part["gradient"].tobytes() == parts[0]["gradient"].tobytes()
+        for kind in ("gradient", "weights"):
+            assert part[kind].tobytes() == parts[0][kind].tobytes()
     assert whole["told"][3] == sum(map(len, SENTENCES))
     assert float(np.abs(whole["gradient"]).max()) > 1e-2
 
