@@ -67,7 +67,7 @@ def plan(config: Config, run: RunFolder, sources: Sources, seconds: float) -> It
     statistics = prepare(config, run, sources)
     training = config.training
     keep_memory()
-    keep_kernels(1024)
+    keep_kernels()
     learner, feed = _throwaway(config, run)
     precision = describe_precision(training.precision, learner.dtype)
     num_parameters = sum(weight.numel() for weight in learner.weights.values())

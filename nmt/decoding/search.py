@@ -16,9 +16,9 @@ from nmt.decoding.candidates import best_candidates
 
 # Sentences that are done leave the batch when this share of it is: each time, all state is copied.
 _SHARE_THAT_LEAVES = 1 / 8
-# Large batches have a multiple of so many sentences, as oneDNN makes kernels for each size: one
-# takes 0.6 MB, and a millisecond to make.
-_SIZES_OF_BATCHES = 8
+# From so many sentences on, a batch has a multiple of so many, as oneDNN makes kernels for each
+# size: one takes 0.3 MB, and a millisecond to make.
+_SIZES_OF_BATCHES = ((0, 1), (9, 8), (65, 16), (129, 32))
 
 
 class State(Protocol):
@@ -178,16 +178,15 @@ class _Sentence:
 def _rows_that_stay(is_open: Sequence[bool]) -> list[int]:
     """Return the rows still searched, or all while too few have ended to be worth a copy.
 
-    Rows that are done fill them up to a multiple of 8.
+    Rows that are done fill them up, so that few sizes of batches exist.
     """
     open_rows = [row for row, is_open_row in enumerate(is_open) if is_open_row]
     num_open, num_rows = len(open_rows), len(is_open)
     if num_rows - num_open < _SHARE_THAT_LEAVES * num_rows:
         return [*range(num_rows)]
-    if num_open <= _SIZES_OF_BATCHES:
-        return open_rows
+    multiple = max(multiple for first, multiple in _SIZES_OF_BATCHES if num_open >= first)
     done_rows = [row for row, is_open_row in enumerate(is_open) if not is_open_row]
-    return sorted(open_rows + done_rows[: -num_open % _SIZES_OF_BATCHES])
+    return sorted(open_rows + done_rows[: -num_open % multiple])
 
 
 def _hypothesis(ids: list[int], total: float, stop: int, length_penalty: float) -> Hypothesis:

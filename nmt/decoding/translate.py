@@ -88,7 +88,7 @@ class Translator:
         """
         if engine not in ("torch", "ctranslate2"):
             raise UserError(f'engine "{engine}" is not known; take torch or ctranslate2.')
-        keep_kernels(64)
+        keep_kernels()
         trained = load_trained(RunFolder(Path(run)), checkpoint)
         found: Engine
         if engine == "ctranslate2":

@@ -74,7 +74,7 @@ class Trainer:
     ) -> None:
         """Take the checkpoint to go on from, if there is one."""
         keep_memory()
-        keep_kernels(1024)
+        keep_kernels()
         self.training, self.folder, self.hooks, self.ranks = config.training, run, hooks, ranks
         device = choose_device(self.training.device)
         compute_alike(device)

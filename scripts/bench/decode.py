@@ -316,7 +316,7 @@ def main() -> None:
         help="the weights for CTranslate2, in fp32/ and int8/; else nmt export writes them",
     )
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--lines", type=int, default=50_000, help="of the longest stream")
+    parser.add_argument("--lines", type=int, default=100_000, help="of the longest stream")
     options = parser.parse_args()
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:NUM_CORES])
     run = RunFolder(options.run)

@@ -356,9 +356,10 @@ def test_logits_and_log_probabilities_give_the_same() -> None:
     ("lengths", "expected"),
     [
         ([2, 1, 4, 2], [4, 3, 1, 1]),
-        # Large batches have a multiple of 8 sentences where so many are left.
+        # Larger batches have a multiple of 8, 16 or 32 sentences where so many are left.
         ([1] * 5 + [2] * 9 + [4] * 6, [20, 16, 6, 6]),
         ([1] * 2 + [2] * 9, [11, 11]),
+        ([1] * 60 + [2] * 60 + [3] * 70, [190, 160, 80]),
     ],
 )
 def test_sentences_that_are_done_leave_the_batch(lengths: list[int], expected: list[int]) -> None:
