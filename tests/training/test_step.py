@@ -79,7 +79,8 @@ def test_the_optimiser_divides_the_gradient_as_if_it_had_been_done_before() -> N
     for name, weight in learner.weights.items():
         twin = plain.weights[name]
         torch.testing.assert_close(weight.grad, twin.grad, atol=1e-8, rtol=1e-4)
-        torch.testing.assert_close(weight, twin, atol=1e-6, rtol=1e-4)
+        # A step is as long as the rate, 0.1, and no more exact than the gradient it is made with.
+        torch.testing.assert_close(weight, twin, atol=0.1 * 1e-4, rtol=0.0)
 
 
 def test_weight_decay_is_decoupled_and_for_matrices_alone() -> None:
